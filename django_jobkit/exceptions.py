@@ -1,0 +1,105 @@
+"""Every error the kit raises: one base class, one class for each decision a caller can take.
+
+Nothing here imports Django, so that a worker without Django settings can catch the same classes.
+"""
+
+from __future__ import annotations
+
+
+class JobKitError(Exception):
+    """Base of everything the kit raises on purpose."""
+
+
+class InvalidJobID(JobKitError, ValueError):
+    """The text can't name a job. Answer 400; asking again with the same text never helps."""
+
+
+class EmptyJobID(InvalidJobID):
+    """The ID is empty, or blank."""
+
+
+class JobIDTooLong(InvalidJobID):
+    """The ID has more bytes than ``ids.MAX_LENGTH``."""
+
+
+class MalformedJobID(InvalidJobID):
+    """The ID has a character that is neither an ASCII letter, digit, ``-`` nor ``_``, or a wrong first one."""
+
+
+class NoTimestamp(JobKitError, ValueError):
+    """The ID carries no creation time in any of the known formats."""
+
+
+class StatusNotFound(JobKitError):
+    """No status has been recorded under this ID. Answer 404; a worker may go on."""
+
+
+class StatusUnavailable(JobKitError):
+    """The status may well exist, but couldn't be read or written just now. Answer 503; try again later.
+
+    Never the same as `StatusNotFound`: taking an outage for absence runs (and bills) a finished job again.
+    """
+
+
+class StatusCorrupt(JobKitError):
+    """The status file is there and isn't a status. Answer 500; a person has to look.
+
+    ``kind`` is the word of ``tests/vectors/README.md`` (``truncated``, ``duplicate_key``, …); ``version`` is
+    the version of the file that was read, when it came from a storage, so that a repair can replace just that one.
+    """
+
+    def __init__(self, message: str = "", *, kind: str = "not_json", version: str | None = None) -> None:
+        super().__init__(message or kind)
+        self.kind = kind
+        self.version = version
+
+
+class StatusNotEncodable(JobKitError, ValueError):
+    """The status holds a value that a status file can't. Nothing has been written.
+
+    ``kind`` is ``invalid_utf8`` (lone surrogates), ``bad_time`` (without a time zone, or past what RFC 3339
+    spells), ``bad_number`` (NaN, infinities, past 64 bits) or ``wrong_type``.
+    """
+
+    def __init__(self, message: str = "", *, kind: str = "wrong_type") -> None:
+        super().__init__(message or kind)
+        self.kind = kind
+
+
+class StorageUnavailable(JobKitError):
+    """The storage did not do what was asked, for another reason than a missing file. Try again later."""
+
+
+class StorageMisconfigured(StorageUnavailable):
+    """The storage answers, but is set up so that it can't hold status files. A person has to change a setting.
+
+    A subclass of `StorageUnavailable`, so that no caller takes it for "no jobs" or "not found".
+    """
+
+
+class VersionConflict(JobKitError):
+    """The file isn't (any more) in the version that the write was conditional on. Read again, decide again.
+
+    ``certain`` is true where the storage checked and wrote under one lock. Elsewhere (a request that may have
+    been repeated after its answer was lost) the write that was refused may be one's own: compare the bytes.
+    """
+
+    def __init__(self, message: str = "", *, certain: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+
+
+class JobBusy(JobKitError):
+    """Another worker holds a live lease on the job. Have the engine deliver it again later."""
+
+
+class PageLoadTimeout(JobKitError):
+    """The rows of a page could not be read in time. Raised instead of showing a page that looks empty."""
+
+
+class ListTimeout(StorageUnavailable):
+    """Somebody else's listing of the jobs did not end within the caller's own timeout."""
+
+
+class KeysNotListable(JobKitError):
+    """The cache backend can't list its keys, so entries can't be counted."""
