@@ -231,23 +231,23 @@ class IDListCache:
 
     def _scan(self, name: str, epoch: str, lease: str, collect: Callable[[], Iterable[str]]) -> list[str]:
         lease_key = self._key("l", name, epoch)
-        epoch_key = self._epoch_key(name)
-        mine = True
+        holder: object = lease
         try:
             job_ids = self._collect(lease_key, collect)
             payload = encode(job_ids)
             try:
-                seen = self._cache.get_many([epoch_key, lease_key])
+                seen = self._cache.get_many([self._epoch_key(name), lease_key])
+                holder = seen.get(lease_key)
+                ttl = self._ttl if seen.get(self._epoch_key(name)) == epoch else _SUPERSEDED_TTL
+                if holder == lease:
+                    self._cache.set(self._key("d", name, epoch), payload, ttl)
+                elif holder is None:  # ran out; a successor's list, if there is one, is newer
+                    self._cache.add(self._key("d", name, epoch), payload, ttl)
             except CacheAway:
-                return job_ids
-            # Someone else's lease: ours ran out, and theirs is the newer list.
-            mine = seen.get(lease_key, lease) == lease
-            if mine:
-                current = seen.get(epoch_key) == epoch
-                self._cache.set(self._key("d", name, epoch), payload, self._ttl if current else _SUPERSEDED_TTL)
+                pass
             return job_ids
         finally:
-            if mine:
+            if holder == lease:
                 self._cache.delete(lease_key)
 
     def _collect(self, lease_key: str, collect: Callable[[], Iterable[str]]) -> list[str]:
