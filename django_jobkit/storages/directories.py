@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,10 @@ _LONGEST_PAUSE: Final = 0.02
 
 
 def make_directories(directory: str, mode: int | None) -> None:
-    """Make the directory and those above it that are missing, each with ``mode`` (None: as the umask has it)."""
+    """Make the directory and those above it that are missing, each with ``mode`` (None: as the umask has it).
+
+    Raises FileNotFoundError if somebody removes one of them at the same moment.
+    """
     if os.path.isdir(directory):
         return
     parent = os.path.dirname(directory)
@@ -26,7 +30,7 @@ def make_directories(directory: str, mode: int | None) -> None:
     try:
         os.mkdir(directory)
     except FileExistsError:
-        if not os.path.isdir(directory):
+        if not stat.S_ISDIR(os.stat(directory).st_mode):
             raise NotADirectoryError(f"{directory} exists and is not a directory") from None
     else:
         if mode is not None:

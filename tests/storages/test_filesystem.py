@@ -12,7 +12,10 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
+from types import SimpleNamespace
 
 import pytest
 from django.core.files import locks
@@ -265,8 +268,8 @@ def test_a_job_filled_by_others_while_it_is_removed_goes_in_the_end(storage, tmp
             number += 1
             try:
                 storage.storage.save(f"jobs/job-1/pages/{number}.txt", ContentFile(b""))
-            except FileNotFoundError:
-                continue  # its directory went away: that is what a plain save has to live with
+            except (FileNotFoundError, FileExistsError):
+                continue  # its directory went away in mid-save: Django tells it in these two ways
 
     def work(number: int) -> None:
         if number:
@@ -300,6 +303,39 @@ def test_a_writer_that_keeps_the_lock_makes_others_unavailable_in_bounded_time(t
     assert storage.read(NAME).data == b"1"
     os.close(descriptor)
     storage.write(NAME, b"2")
+
+
+def test_who_waited_for_the_lock_of_a_removed_directory_waits_for_that_of_the_new_one(storage, tmp_path, monkeypatch):
+    storage.write(NAME, b"1")
+    directory = tmp_path / "jobs/job-1"
+    turns, go_on = Queue(), Queue()
+
+    def pause(seconds: float) -> None:
+        turns.put("waiting")
+        assert go_on.get(timeout=10)
+
+    def locked() -> int:
+        descriptor = os.open(directory, os.O_RDONLY)
+        assert locks.lock(descriptor, locks.LOCK_EX)
+        return descriptor
+
+    monkeypatch.setattr(directories, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    old = locked()
+    with ThreadPoolExecutor(1) as pool:
+        write = pool.submit(storage.write, NAME, b"2")
+        assert turns.get(timeout=10) == "waiting"
+        (directory / "status.json").unlink()
+        directory.rmdir()
+        directory.mkdir()
+        new = locked()
+        os.close(old)
+        go_on.put(True)
+        assert turns.get(timeout=10) == "waiting"
+        assert everything_below(directory) == []
+        os.close(new)
+        go_on.put(True)
+        write.result(10)
+    assert everything_below(directory) == ["status.json"]
 
 
 def test_a_fork_in_mid_write_does_not_keep_the_lock(storage, monkeypatch):
