@@ -18,7 +18,7 @@ from tests.redis_server import RedisServer, redis_cache
 
 pytestmark = pytest.mark.component
 
-TIMEOUT = 0.3  # SOCKET_TIMEOUT of the caches that hang here, in seconds
+TIMEOUT = 0.5  # SOCKET_TIMEOUT of the caches that hang here, in seconds
 SOON = 20.0  # seconds that no test needs
 
 
@@ -71,14 +71,14 @@ def test_a_warm_page_takes_three_commands(cache: Any, redis_server: RedisServer,
     assert calls == {"get": 2, "mget": 1}
 
 
-def test_a_cold_list_takes_six_more_commands_than_a_warm_one_and_an_invalidation_three(
+def test_a_cold_list_takes_at_most_six_commands_and_an_invalidation_four(
     cache: Any, redis_server: RedisServer, namespace: str
 ) -> None:
     lists = IDListCache(cache, namespace=namespace)
     lists.load("jobs", Scan("a"))
     with redis_server.counting() as calls:
         lists.invalidate("jobs")
-    assert sum(calls.values()) <= 4, "and one more where only reading back tells whether it arrived"
+    assert sum(calls.values()) <= 4  # three with django-redis; Django's own doesn't tell whether a value arrived
     with redis_server.counting() as calls:
         lists.load("jobs", Scan("a"))
     assert sum(calls.values()) <= 6
@@ -130,7 +130,7 @@ class Kit:
         """What a history page does."""
         job_ids = self.lists.load("jobs", collect)
         missing = set(job_ids) - set(self.statuses.get_many(job_ids))
-        self.statuses.set_many({job_id: b"{}" for job_id in missing})
+        self.statuses.set_many(dict.fromkeys(missing, b"{}"))
         return job_ids
 
 
@@ -187,7 +187,7 @@ def test_stalled_each_thread_waits_for_one_timeout_and_then_nobody_does(
             viewer.join(SOON)
         assert len(took) == threads
         # With IGNORE_EXCEPTIONS the first failing read looks like a miss; `add`, asked next, can't hide it.
-        assert max(took) < TIMEOUT * (2 if ignoring else 1) + 0.25
+        assert max(took) < TIMEOUT * (2 if ignoring else 1) + 0.4
         began = time.monotonic()
         for _ in range(20):
             assert kit.page(scan) == ["a"]
