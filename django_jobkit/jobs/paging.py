@@ -139,19 +139,34 @@ def load_page(
     of showing a page that looks empty; a ``load`` under way then can't be interrupted, but none is begun any more.
     """
     selected, meta = select_ids(job_ids, page, per_page, sort_key)
+    items = load_items(selected, load, concurrency=concurrency, timeout=timeout, logger=logger)
+    return items, adjust_item_count(meta, len(items))
+
+
+def load_items(
+    job_ids: Sequence[str],
+    load: Callable[[str], T],
+    *,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    timeout: float | None = None,
+    logger: logging.Logger | None = None,
+) -> list[T]:
+    """What ``load`` returns for each ID, in their order, as `load_page` has it for the IDs of its page."""
     logger = logger or logging.getLogger("django_jobkit.paging")
     items: list[T] = []
-    for job_id, outcome in zip(selected, _load_all(selected, load, concurrency, timeout), strict=True):
+    for job_id, outcome in zip(job_ids, _load_all(job_ids, load, concurrency, timeout), strict=True):
         if (error := outcome.exception()) is not None:
             if not isinstance(error, Exception):
                 raise error
             logger.warning("failed to load the row of job %a: %s", job_id, error, extra={"job_id": job_id})
         else:
             items.append(outcome.result())
-    return items, adjust_item_count(meta, len(items))
+    return items
 
 
-def _load_all(job_ids: list[str], load: Callable[[str], T], concurrency: int, timeout: float | None) -> list[Future[T]]:
+def _load_all(
+    job_ids: Sequence[str], load: Callable[[str], T], concurrency: int, timeout: float | None
+) -> list[Future[T]]:
     workers = min(concurrency if concurrency > 0 else DEFAULT_CONCURRENCY, len(job_ids))
     if not workers:
         return []

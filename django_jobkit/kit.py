@@ -1,0 +1,184 @@
+"""Puts the parts together for one alias of ``settings.JOBKIT``: `jobkits["default"]`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import Storage, storages
+from django.core.signals import setting_changed
+from django.utils.connection import ConnectionProxy
+from django.utils.module_loading import import_string
+
+from . import conf, signals
+from .jobs import IDListCache, JobHistory, Recorder, Status, StatusStore, TTLCache, ids
+from .jobs.files import ABSENT, ANY, IfVersion, JobStorage
+from .jobs.guard import Cache, GuardedCache
+from .jobs.store import under_job_dir
+from .storages import adapt
+
+if TYPE_CHECKING:
+    from .access import Access
+
+
+class JobKit:
+    """The parts of one alias, each made on first use and then kept. Safe to share between threads.
+
+    ``store`` sends the signals and keeps the caches true; ``storage`` is the contract's view of ``django_storage``.
+    """
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+        self.settings = conf.get(alias)
+        self.prefix = self.settings.prefix.strip().strip("/")
+
+    def __repr__(self) -> str:
+        return f"<JobKit {self.alias!r}>"
+
+    @cached_property
+    def django_storage(self) -> Storage:
+        return storages[self.settings.storage]
+
+    @cached_property
+    def storage(self) -> JobStorage:
+        return adapt(
+            self.django_storage,
+            timeout=self.settings.timeout,
+            concurrency=self.settings.concurrency,
+            alias=self.settings.storage,
+        )
+
+    @cached_property
+    def status_class(self) -> type[Status]:
+        found = self._imported("STATUS_CLASS", self.settings.status_class)
+        if not (isinstance(found, type) and issubclass(found, Status)):
+            raise ImproperlyConfigured(f"{self._name('STATUS_CLASS')} is {found!r}, which is no subclass of Status.")
+        return found
+
+    @cached_property
+    def store(self) -> StatusStore[Any]:
+        return SiteStore(self)
+
+    @cached_property
+    def recorder(self) -> Recorder[Any]:
+        """A recorder without a lease, for submitting and for simple workers."""
+        return Recorder(self.store)
+
+    @cached_property
+    def cache(self) -> GuardedCache:
+        """The guard that both caches share, so that a failing server is found out once."""
+        alias = self.settings.cache
+        cache = None if alias is None else cast(Cache, ConnectionProxy(caches, alias))
+        return GuardedCache(cache, retry_after=self.settings.cache_retry)
+
+    @cached_property
+    def metadata_cache(self) -> TTLCache[Any]:
+        return TTLCache(self.cache, self.settings.metadata_ttl, namespace=f"jobkit:{self.alias}:row")
+
+    @cached_property
+    def ids_cache(self) -> IDListCache:
+        return IDListCache(self.cache, self.settings.list_ttl, namespace=f"jobkit:{self.alias}:ids")
+
+    @cached_property
+    def history(self) -> JobHistory:
+        sort_key, load = self.settings.sort_key, self.settings.load
+        return JobHistory(
+            self.store,
+            self.prefix,
+            ids_cache=self.ids_cache,
+            metadata_cache=self.metadata_cache,
+            sort_key=self._imported("SORT_KEY", sort_key) if sort_key else None,
+            load=self._imported("LOAD", load) if load else None,
+            concurrency=self.settings.concurrency,
+            timeout=self.settings.timeout,
+        )
+
+    @cached_property
+    def access(self) -> Access:
+        """Who may see what: the one object that the views ask."""
+        return cast("Access", self._imported("ACCESS", self.settings.access)())
+
+    def job_dir(self, job_id: str) -> str:
+        """The storage name of the job's directory, ``PREFIX/{job_id}``. Raises `InvalidJobID`."""
+        return f"{self.prefix}/{ids.sanitize(job_id)}"
+
+    def output_name(self, job_id: str, name: str) -> str:
+        """The storage name of one of the job's outputs.
+
+        Raises ValueError for a name that would lead out of the job's directory: names come from files.
+        """
+        parts = name.split("/")
+        if "\\" in name or "\0" in name or any(part in ("", ".", "..") for part in parts):
+            raise ValueError(f"{name!a} is no name of a file in the job's directory.")
+        return f"{self.job_dir(job_id)}/{name}"
+
+    def _imported(self, setting: str, path: str) -> Any:
+        try:
+            return import_string(path)
+        except ImportError as error:
+            raise ImproperlyConfigured(f"{self._name(setting)} = {path!r} can't be imported: {error}") from error
+
+    def _name(self, setting: str) -> str:
+        return f"JOBKIT[{self.alias!r}][{setting!r}]"
+
+
+class SiteStore(StatusStore[Any]):
+    """A kit's store: tells the caches and the other apps what was saved and deleted."""
+
+    def __init__(self, kit: JobKit) -> None:
+        super().__init__(kit.storage, kit.status_class, locate=under_job_dir(kit.prefix))
+        self.kit = kit
+
+    def save(self, job_id: str, status: Any, *, if_version: IfVersion = ANY) -> str:
+        version = super().save(job_id, status, if_version=if_version)
+        if if_version is ABSENT:  # a new job, as the recorder knows; others appear when the list's TTL ends
+            self.kit.ids_cache.invalidate(self.kit.prefix)
+        return version
+
+    def saved(self, job_id: str, status: Any) -> None:
+        self.kit.metadata_cache.delete(job_id)
+        signals.status_saved.send_robust(type(status), kit=self.kit.alias, job_id=job_id, status=status)
+
+    def deleted(self, job_id: str) -> None:
+        self.kit.metadata_cache.delete(job_id)
+        signals.status_deleted.send_robust(JobKit, kit=self.kit.alias, job_id=job_id)
+
+
+class JobKits:
+    """The site's kits by alias, each made on first use. Raises ImproperlyConfigured for an alias that isn't there."""
+
+    def __init__(self) -> None:
+        self._kits: dict[str, JobKit] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, alias: str) -> JobKit:
+        with self._lock:
+            if (kit := self._kits.get(alias)) is None:
+                kit = self._kits[alias] = JobKit(alias)
+            return kit
+
+    def __contains__(self, alias: object) -> bool:
+        return alias in conf.aliases()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(conf.aliases())
+
+    def forget(self) -> None:
+        """Have every kit made anew, as when settings changed in a test."""
+        with self._lock:
+            self._kits.clear()
+
+
+jobkits = JobKits()
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting in (conf.SETTING, "STORAGES", "CACHES", "MEDIA_ROOT", "MEDIA_URL"):
+        jobkits.forget()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_jobkit.kit")
