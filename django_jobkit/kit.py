@@ -54,9 +54,9 @@ class JobKit:
 
     @cached_property
     def status_class(self) -> type[Status]:
-        found = self._imported("STATUS_CLASS", self.settings.status_class)
+        found = self.imported("STATUS_CLASS")
         if not (isinstance(found, type) and issubclass(found, Status)):
-            raise ImproperlyConfigured(f"{self._name('STATUS_CLASS')} is {found!r}, which is no subclass of Status.")
+            raise ImproperlyConfigured(f"{self.name_of('STATUS_CLASS')} is {found!r}, which is no subclass of Status.")
         return found
 
     @cached_property
@@ -85,14 +85,13 @@ class JobKit:
 
     @cached_property
     def history(self) -> JobHistory:
-        sort_key, load = self.settings.sort_key, self.settings.load
         return JobHistory(
             self.store,
             self.prefix,
             ids_cache=self.ids_cache,
             metadata_cache=self.metadata_cache,
-            sort_key=self._imported("SORT_KEY", sort_key) if sort_key else None,
-            load=self._imported("LOAD", load) if load else None,
+            sort_key=self.imported("SORT_KEY"),
+            load=self.imported("LOAD"),
             concurrency=self.settings.concurrency,
             timeout=self.settings.timeout,
         )
@@ -100,7 +99,7 @@ class JobKit:
     @cached_property
     def access(self) -> Access:
         """Who may see what: the one object that the views ask."""
-        return cast("Access", self._imported("ACCESS", self.settings.access)())
+        return cast("Access", self.imported("ACCESS")())
 
     def job_dir(self, job_id: str) -> str:
         """The storage name of the job's directory, ``PREFIX/{job_id}``. Raises `InvalidJobID`."""
@@ -116,14 +115,22 @@ class JobKit:
             raise ValueError(f"{name!a} is no name of a file in the job's directory.")
         return f"{self.job_dir(job_id)}/{name}"
 
-    def _imported(self, setting: str, path: str) -> Any:
+    def imported(self, setting: str) -> Any:
+        """What the dotted path in this setting names; None where it is None.
+
+        Raises ImproperlyConfigured, naming the setting, if it can't be imported.
+        """
+        path = getattr(self.settings, setting.lower())
+        if path is None:
+            return None
         try:
             return import_string(path)
         except ImportError as error:
-            raise ImproperlyConfigured(f"{self._name(setting)} = {path!r} can't be imported: {error}") from error
+            raise ImproperlyConfigured(f"{self.name_of(setting)} = {path!r} can't be imported: {error}") from error
 
-    def _name(self, setting: str) -> str:
-        return f"JOBKIT[{self.alias!r}][{setting!r}]"
+    def name_of(self, setting: str) -> str:
+        """How the setting is written in settings.py, for messages."""
+        return f"{conf.SETTING}[{self.alias!r}][{setting!r}]"
 
 
 class SiteStore(StatusStore[Any]):
