@@ -13,19 +13,26 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ..exceptions import InvalidJobID, JobBusy, StatusNotFound
 from . import ids
 from .status import State, Status
 from .store import utc_now
-from .swap import NotSaved, Previous, Store, swap
+from .swap import NotSaved, Previous, Saved, Store, swap
 
 S = TypeVar("S", bound=Status)
 
 Apply = Callable[[S, S | None], object]
 """``apply(next, prev)`` changes ``next`` after carry-over; ``prev`` is the previous record, or None. On a conflict
 it is called again, with a fresh ``next``: let it change nothing else."""
+
+
+class Claim(NamedTuple, Generic[S]):
+    """A worker's hold on a job: its lease (empty without leases), and what it recorded (None if that failed)."""
+
+    lease_id: str
+    saved: Saved[S] | None
 
 
 class Recorder(Generic[S]):
@@ -76,8 +83,16 @@ class Recorder(Generic[S]):
         With a lease: raises `JobBusy` while another worker's lease on the job is alive, and a failing write raises,
         too, since a second worker would then come in.
         """
+        claim = self.claim(job_id, status, *apply)
+        if claim is not None and claim.lease_id:
+            with self._lock:
+                self._held[ids.sanitize(job_id)] = claim.lease_id
+        return claim is None
+
+    def claim(self, job_id: str, status: S, *apply: Apply[S] | None) -> Claim[S] | None:
+        """As `begin`, for a caller who keeps the lease and the record by itself; None: do nothing."""
         if self.store is None:
-            return False
+            return Claim("", None)
         lease_id = secrets.token_hex(8) if self.lease is not None else ""
 
         def decide(previous: Previous[S]) -> S | None:
@@ -86,26 +101,21 @@ class Recorder(Generic[S]):
             prev = previous.status
             if prev is not None and prev.is_terminal:
                 return None
-            if lease_id and _is_alive(prev, self._now()):
+            if lease_id and is_alive(prev, self.now()):
                 raise JobBusy(f"Another worker is at job {job_id} until {_expiry(prev)}.")
             next_ = self._next(status, prev, apply)
             if lease_id:
-                self._put_lease(next_, lease_id)
+                self.put_lease(next_, lease_id)
             return next_
 
         try:
-            written = swap(self.store, job_id, decide)
+            saved = swap(self.store, job_id, decide)
         except NotSaved as error:
             if lease_id:
                 raise error.cause from None
             self._warn_not_saved(job_id, status, error.cause)
-            return False
-        if written is None:
-            return True
-        if lease_id:
-            with self._lock:
-                self._held[ids.sanitize(job_id)] = lease_id
-        return False
+            return Claim("", None)
+        return None if saved is None else Claim(lease_id, saved)
 
     def record(self, job_id: str, status: S, *apply: Apply[S] | None) -> None:
         """Save ``status`` after carrying over from the previous record. One read and one write.
@@ -124,7 +134,7 @@ class Recorder(Generic[S]):
         except _LeaseLost as error:
             self.logger.warning("job %a not recorded as %a: %s", job_id, str(status.state), error, extra=_extra(job_id))
         else:
-            if saved is None or saved.state != State.RUNNING:
+            if saved is None or saved.status.state != State.RUNNING:
                 with self._lock:
                     self._held.pop(ids.sanitize(job_id), None)
 
@@ -143,7 +153,7 @@ class Recorder(Generic[S]):
             if previous.status is None or getattr(previous.status, "lease_id", "") != lease_id:
                 return None
             next_ = previous.status.clone()
-            self._put_lease(next_, lease_id)
+            self.put_lease(next_, lease_id)
             return next_
 
         try:
@@ -176,7 +186,7 @@ class Recorder(Generic[S]):
         if not may_record(next_):
             raise _LeaseLost("another worker has taken the job over")
         if next_.state == State.RUNNING and (lease_id := self._lease_on(job_id)):
-            self._put_lease(next_, lease_id)
+            self.put_lease(next_, lease_id)
         return next_
 
     def _may_record(self, job_id: str, previous: Previous[S]) -> Callable[[S], bool]:
@@ -187,7 +197,7 @@ class Recorder(Generic[S]):
         if lease_id:
             still_ours = getattr(previous.status, "lease_id", "") == lease_id
             return lambda next_: still_ours
-        busy = self.lease is not None and _is_alive(previous.status, self._now())
+        busy = self.lease is not None and is_alive(previous.status, self.now())
         return lambda next_: not busy or next_.state == State.QUEUED
 
     def _next(self, status: S, prev: S | None, apply: tuple[Apply[S] | None, ...]) -> S:
@@ -209,16 +219,18 @@ class Recorder(Generic[S]):
         with self._lock:
             return self._held.get(job_id, "")
 
-    def _put_lease(self, status: S, lease_id: str) -> None:
+    def put_lease(self, status: S, lease_id: str) -> None:
+        """Write the lease, from now for its full length, into a status. Raises TypeError if its class can't hold it."""
         if not {"lease_id", "lease_expires_at"} <= {field.name for field in fields(status)}:
             raise TypeError(
                 f"A lease needs a status class with lease_id and lease_expires_at; let {type(status).__name__} "
                 f"inherit from JobStatus."
             )
         vars(status)["lease_id"] = lease_id
-        vars(status)["lease_expires_at"] = self._now() + timedelta(seconds=self.lease or 0)
+        vars(status)["lease_expires_at"] = self.now() + timedelta(seconds=self.lease or 0)
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """The time by the store's clock."""
         clock: Callable[[], datetime | None] = getattr(self.store, "clock", utc_now)
         return clock() or utc_now()
 
@@ -237,7 +249,8 @@ def _expiry(status: Status | None) -> datetime | None:
     return found
 
 
-def _is_alive(status: Status | None, now: datetime) -> bool:
+def is_alive(status: Status | None, now: datetime) -> bool:
+    """Whether a worker holds a lease on the job that hasn't run out."""
     expiry = _expiry(status)
     return status is not None and status.state == State.RUNNING and expiry is not None and expiry > now
 

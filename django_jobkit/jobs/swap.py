@@ -33,6 +33,13 @@ class Previous(NamedTuple, Generic[S]):
     error: Exception | None = None
 
 
+class Saved(NamedTuple, Generic[S]):
+    """What now stands in the file. ``version`` is None where the store doesn't tell."""
+
+    status: S
+    version: str | None
+
+
 class NotSaved(Exception):
     """The write failed, for ``cause``."""
 
@@ -41,24 +48,29 @@ class NotSaved(Exception):
         self.cause = cause
 
 
-def swap(store: Store[S], job_id: str, decide: Callable[[Previous[S]], S | None]) -> S | None:
+def swap(
+    store: Store[S], job_id: str, decide: Callable[[Previous[S]], S | None], *, known: Saved[S] | None = None
+) -> Saved[S] | None:
     """Save what ``decide`` makes of the previous record, and return it; None, if it decides to write nothing.
 
-    ``decide`` is called again after each conflict and may raise what it likes. A write that fails raises `NotSaved`.
+    With ``known``, what the caller has saved last, the first try saves a request: nothing is read unless somebody
+    else has written since. ``decide`` is called again after each conflict and may raise what it likes. A write that
+    fails raises `NotSaved`.
     """
+    previous = None if known is None or known.version is None else Previous(known.status, known.version)
     for lost in range(_CONFLICTS):
-        previous = _read(store, job_id)
+        if previous is None:
+            previous = _read(store, job_id)
         next_ = decide(previous)
         if next_ is None:
             return None
         try:
-            _save(store, job_id, next_, previous.if_version)
+            return Saved(next_, _save(store, job_id, next_, previous.if_version))
         except VersionConflict:
+            previous = None
             time.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.001 * 2 ** min(lost, 6))))  # noqa: S311
         except Exception as error:
             raise NotSaved(error) from error
-        else:
-            return next_
     raise NotSaved(StatusUnavailable(f"Other workers kept changing job {job_id}."))
 
 
@@ -75,8 +87,9 @@ def _read(store: Any, job_id: str) -> Previous[Any]:
         return Previous(None, ANY, error)
 
 
-def _save(store: Any, job_id: str, status: Status, if_version: IfVersion) -> None:
-    if hasattr(store, "read"):
-        store.save(job_id, status, if_version=if_version)
-    else:
+def _save(store: Any, job_id: str, status: Status, if_version: IfVersion) -> str | None:
+    if not hasattr(store, "read"):
         store.save(job_id, status)
+        return None
+    version: str | None = store.save(job_id, status, if_version=if_version)
+    return version
