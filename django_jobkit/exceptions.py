@@ -93,6 +93,18 @@ class JobBusy(JobKitError):
     """Another worker holds a live lease on the job. Have the engine deliver it again later."""
 
 
+class JobExists(JobKitError):
+    """A job under this ID is queued or running. Submit under another ID, or ask for it to be replaced."""
+
+
+class PermanentJobError(JobKitError):
+    """Raised by a job that would fail again just so: it is recorded as failed, and the engine isn't to retry it."""
+
+
+class JobCancelled(JobKitError):
+    """Raised in a job by `Job.check_cancelled` when it is to end: its lease is lost, or its queue is stopping."""
+
+
 class PageLoadTimeout(JobKitError):
     """The rows of a page could not be read in time. Raised instead of showing a page that looks empty."""
 

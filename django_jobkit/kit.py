@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ from django.core.signals import setting_changed
 from django.utils.connection import ConnectionProxy
 from django.utils.module_loading import import_string
 
-from . import conf, signals
+from . import conf, signals, submission
 from .jobs import IDListCache, JobHistory, Recorder, Status, StatusStore, TTLCache, ids
 from .jobs.files import ABSENT, ANY, IfVersion, JobStorage
 from .jobs.guard import Cache, GuardedCache
@@ -100,6 +100,36 @@ class JobKit:
     def access(self) -> Access:
         """Who may see what: the one object that the views ask."""
         return cast("Access", self.imported("ACCESS")())
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> str:
+        """`enqueue` a task with these arguments under a fresh ID, and return the ID."""
+        return self.enqueue(task, args, kwargs)
+
+    def enqueue(
+        self,
+        task: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        job_id: str | None = None,
+        prefix: str = "",
+        replace: bool = False,
+        **fields: Any,
+    ) -> str:
+        """Record ``queued``, then hand the task to its engine with the job's ID as its first argument.
+
+        ``task`` is a function that `tracked` wraps, as its engine knows it: a Django task, a Celery task, or a
+        function that hands it over. ``prefix`` begins a fresh ID (default: the command); ``fields`` are those of the
+        status (``title``, ``owner``, ``retry_of``, …). Returns the ID at once; within a transaction of the default
+        database, the task is handed over when that commits.
+
+        Under an ID that is given, a job that has ended runs again; raises `JobExists` while it is queued or running,
+        unless ``replace``. Raises `InvalidJobID`, `StatusUnavailable` when the record can't be written (nothing is
+        handed over then), and whatever the engine raises: the job is ``failed`` then, with the reason.
+        """
+        return submission.submit(
+            self, task, args, kwargs or {}, job_id=job_id, prefix=prefix, replace=replace, fields=fields
+        )
 
     def job_dir(self, job_id: str) -> str:
         """The storage name of the job's directory, ``PREFIX/{job_id}``. Raises `InvalidJobID`."""

@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "inprocess": {"exceptions"},
     "conf": set(),
     "signals": set(),
-    "kit": {"exceptions", "jobs", "storages", "conf", "signals", "access"},
+    "submission": {"exceptions", "jobs"},
+    "kit": {"exceptions", "jobs", "storages", "conf", "signals", "submission"},
     "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf"},
 }
 FREE_OF_DJANGO = ("exceptions", "jobs", "inprocess")

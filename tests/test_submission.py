@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+from django.test import override_settings
+
+from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusUnavailable
+from django_jobkit.jobs import JobStatus, State
+from django_jobkit.kit import jobkits
+from django_jobkit.tracking import tracked
+from tests.jobs.fakes import Clock, DictStorage
+
+
+@tracked(command="summarize")
+def summarize(job, path):
+    return path
+
+
+class Queue:
+    """As much of an engine as submitting needs."""
+
+    func = summarize
+
+    def __init__(self) -> None:
+        self.taken = []
+        self.refuses = None
+
+    def enqueue(self, job_id, *args, **kwargs):
+        if self.refuses:
+            raise self.refuses
+        self.taken.append((job_id, args, kwargs))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def storage():
+    return DictStorage()
+
+
+@pytest.fixture
+def kit(storage, clock, request):
+    with override_settings(JOBKIT={"default": {"CACHE": None} | getattr(request, "param", {})}):
+        jobkits.forget()
+        kit = jobkits["default"]
+        vars(kit).update(storage=storage)
+        kit.store.clock = clock
+        yield kit
+    jobkits.forget()
+
+
+@pytest.fixture
+def queue():
+    return Queue()
+
+
+def test_the_job_is_recorded_as_queued_before_the_engine_gets_it(kit, clock):
+    seen = []
+
+    def hand_over(job_id, path):
+        seen.append((job_id, path, kit.store.get(job_id).state))
+
+    job_id = kit.submit(hand_over, "a.csv")
+    assert seen == [(job_id, "a.csv", State.QUEUED)]
+    assert kit.store.get(job_id).queued_at == clock.now
+
+
+def test_the_id_and_the_command_come_from_the_task(kit, queue):
+    job_id = kit.submit(queue, "a.csv", depth=2)
+    assert re.fullmatch(r"summarize-\d{8}-\d{6}-[0-9a-f]{12}", job_id)
+    assert kit.store.get(job_id).command == "summarize"
+    assert queue.taken == [(job_id, ("a.csv",), {"depth": 2})]
+
+
+def test_what_is_known_of_the_job_can_be_recorded_with_it(kit, queue):
+    job_id = kit.enqueue(queue, ["a.csv"], prefix="zine", title="Summer", owner="mika", retry_of="zine-1")
+    status = kit.store.get(job_id)
+    assert job_id.startswith("zine-")
+    assert (status.title, status.owner, status.retry_of) == ("Summer", "mika", "zine-1")
+
+
+def test_submitting_is_one_storage_request(kit, storage, queue):
+    kit.submit(queue)
+    assert storage.calls == {"write": 1}
+
+
+def test_a_celery_task_gets_the_jobs_id_as_its_own(kit):
+    class CeleryTask:
+        run = summarize
+
+        def apply_async(self, args, kwargs, task_id):
+            self.called = (args, kwargs, task_id)
+
+    task = CeleryTask()
+    kit.enqueue(task, ["a.csv"], {"depth": 2}, job_id="a")
+    assert task.called == (("a", "a.csv"), {"depth": 2}, "a")
+    assert kit.store.get("a").command == "summarize"
+
+
+def test_an_engine_that_refuses_leaves_the_job_failed_with_the_reason(kit, queue):
+    queue.refuses = ConnectionError("no broker")
+    with pytest.raises(ConnectionError):
+        kit.enqueue(queue, job_id="a", title="Summer")
+    status = kit.store.get("a")
+    assert (status.state, status.title) == (State.FAILED, "Summer")
+    assert status.error.startswith("It could not be queued. ConnectionError: no broker")
+
+
+def test_without_a_record_nothing_is_handed_over(kit, storage, queue):
+    storage.write_fails = True
+    with pytest.raises(StatusUnavailable):
+        kit.submit(queue)
+    assert queue.taken == []
+
+
+@pytest.mark.parametrize("job_id", ["", "..", "a b"])
+def test_an_invalid_id_is_refused(kit, queue, job_id):
+    with pytest.raises(InvalidJobID):
+        kit.enqueue(queue, job_id=job_id)
+    assert queue.taken == []
+
+
+def test_something_that_is_no_task_leaves_the_job_failed(kit):
+    with pytest.raises(TypeError, match="A task has enqueue"):
+        kit.enqueue(7, job_id="a")
+    assert kit.store.get("a").state == State.FAILED
+
+
+@pytest.mark.parametrize("state", [State.QUEUED, State.RUNNING])
+def test_a_second_submit_while_the_first_is_unfinished_is_refused_unless_asked_for(kit, queue, state):
+    kit.store.save("a", JobStatus(state=state))
+    with pytest.raises(JobExists, match=f"Job a is {state}"):
+        kit.enqueue(queue, job_id="a")
+    assert queue.taken == []
+    kit.enqueue(queue, job_id="a", replace=True)
+    assert kit.store.get("a").state == State.QUEUED
+    assert len(queue.taken) == 1
+
+
+@pytest.mark.parametrize("state", [State.SUCCEEDED, State.FAILED])
+def test_a_job_that_has_ended_runs_again_under_its_id(kit, queue, clock, state):
+    kit.store.save(
+        "a", JobStatus(state=state, attempts=1, title="t", queued_at=clock.now, result=7, finished_at=clock.now)
+    )
+    clock.now += timedelta(days=1)
+    kit.enqueue(queue, job_id="a")
+    status = kit.store.get("a")
+    assert status == JobStatus(
+        job_id="a",
+        command="summarize",
+        state=State.QUEUED,
+        attempts=1,
+        title="t",
+        queued_at=clock.now,
+        updated_at=clock.now,
+    )
+    assert summarize("a", "again") == "again"
+
+
+@pytest.mark.parametrize("kit", [{"LEASE": 60}], indirect=True)
+def test_a_running_job_whose_worker_is_gone_can_be_submitted_again(kit, queue, clock):
+    kit.store.save("a", JobStatus(state=State.RUNNING, lease_id="x", lease_expires_at=clock.now + timedelta(seconds=1)))
+    with pytest.raises(JobExists):
+        kit.enqueue(queue, job_id="a")
+    clock.now += timedelta(seconds=1)
+    kit.enqueue(queue, job_id="a")
+    assert len(queue.taken) == 1
+
+
+def test_a_damaged_record_is_only_replaced_when_asked_for(kit, storage, queue):
+    storage._put("jobs/a/status.json", b"{ broken")
+    with pytest.raises(StatusCorrupt):
+        kit.enqueue(queue, job_id="a")
+    kit.enqueue(queue, job_id="a", replace=True)
+    assert kit.store.get("a").state == State.QUEUED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_within_a_transaction_the_engine_gets_the_task_at_the_commit(kit, queue):
+    with transaction.atomic():
+        job_id = kit.submit(queue, "a.csv")
+        assert kit.store.get(job_id).state == State.QUEUED
+        assert queue.taken == []
+    assert [taken[0] for taken in queue.taken] == [job_id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_engine_that_refuses_at_the_commit_reaches_the_caller_too(kit, queue):
+    queue.refuses = ConnectionError("no broker")
+    with pytest.raises(ConnectionError), transaction.atomic():
+        kit.enqueue(queue, job_id="a")
+    assert kit.store.get("a").state == State.FAILED
+
+
+def test_no_database_is_needed(kit, queue, monkeypatch):
+    monkeypatch.setattr(settings, "DATABASES", {})
+    kit.submit(queue)
+    assert len(queue.taken) == 1

@@ -1,0 +1,448 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from datetime import timedelta
+
+import pytest
+from django.test import override_settings
+
+from django_jobkit.exceptions import (
+    InvalidJobID,
+    JobBusy,
+    JobCancelled,
+    PermanentJobError,
+    StatusUnavailable,
+    StorageUnavailable,
+)
+from django_jobkit.jobs import JobStatus, State
+from django_jobkit.jobs.store import utc_now
+from django_jobkit.kit import jobkits
+from django_jobkit.tracking import stop_requested, tracked
+from tests.jobs.fakes import Clock, DictStorage
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def storage(clock):
+    return DictStorage()
+
+
+def make_kit(storage, clock, **settings):
+    """The default kit on a storage of the test's own."""
+    jobkits.forget()
+    kit = jobkits["default"]
+    vars(kit).update(storage=storage)
+    kit.store.clock = clock
+    return kit
+
+
+@pytest.fixture
+def kit(storage, clock):
+    with override_settings(JOBKIT={"default": {"CACHE": None}}):
+        yield make_kit(storage, clock)
+    jobkits.forget()
+
+
+@pytest.fixture
+def leased(storage, clock):
+    with override_settings(JOBKIT={"default": {"CACHE": None, "LEASE": 600, "PROGRESS_INTERVAL": 0.001}}):
+        yield make_kit(storage, clock)
+    jobkits.forget()
+
+
+@tracked(command="double")
+def double(job, number):
+    job.title = f"twice {number}"
+    return number * 2
+
+
+def test_a_job_of_a_few_lines_gets_its_whole_life_recorded(kit, clock):
+    kit.recorder.record("a", JobStatus(state=State.QUEUED, owner="mika", queued_at=clock.now))
+    queued_at = clock.now
+    clock.now += timedelta(seconds=5)
+
+    assert double("a", 21) == 42
+
+    assert kit.store.get("a") == JobStatus(
+        job_id="a",
+        command="double",
+        state=State.SUCCEEDED,
+        title="twice 21",
+        attempts=1,
+        queued_at=queued_at,
+        updated_at=clock.now,
+        started_at=clock.now,
+        finished_at=clock.now,
+        owner="mika",
+        result=42,
+    )
+
+
+def test_a_job_that_has_succeeded_is_not_run_again(kit):
+    ran = []
+
+    @tracked()
+    def work(job):
+        ran.append(job.job_id)
+        return "done"
+
+    assert work("x/a") == "done"
+    assert work("a") is None
+    assert ran == ["a"]
+    assert kit.store.get("a").command == "work"
+
+
+def test_an_error_is_recorded_and_raised_for_the_engine_to_retry(kit):
+    @tracked()
+    def work(job):
+        if job.attempt == 1:
+            raise ValueError("line 37 is no number")
+        return job.attempt
+
+    with pytest.raises(ValueError, match="line 37"):
+        work("a")
+    status = kit.store.get("a")
+    assert (status.state, status.attempts) == (State.FAILED, 1)
+    assert status.error.startswith("ValueError: line 37 is no number\n")
+    assert "raise ValueError" in status.error
+    assert "django_jobkit/tracking.py" not in status.error  # the kit's own frames are nobody's business
+    assert status.finished_at is not None
+
+    assert work("a") == 2
+    status = kit.store.get("a")
+    assert (status.state, status.attempts, status.error) == (State.SUCCEEDED, 2, "")
+
+
+def test_a_permanent_error_is_recorded_and_not_raised(kit):
+    @tracked()
+    def work(job):
+        raise PermanentJobError("the file is no CSV")
+
+    assert work("a") is None
+    assert kit.store.get("a").error.startswith("PermanentJobError: the file is no CSV")
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
+def test_even_what_ends_a_process_is_recorded_once(kit, storage, error):
+    @tracked()
+    def work(job):
+        raise error
+
+    with pytest.raises(type(error)):
+        work("a")
+    assert kit.store.get("a").state == State.FAILED
+    assert storage.calls["write"] == 2
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2)])
+def test_a_job_whose_arguments_do_not_fit_is_failed_and_does_not_vanish(kit, arguments):
+    with pytest.raises(TypeError):
+        double("a", *arguments)
+    assert kit.store.get("a").error.startswith("TypeError: ")
+
+
+def test_a_whole_job_takes_no_more_than_five_storage_requests(kit, storage):
+    kit.submit(double, 21)
+    assert sum(storage.calls.values()) <= 5
+    assert storage.calls == {"write": 3, "read": 1}
+
+
+def test_an_invalid_id_runs_nothing(kit, storage):
+    with pytest.raises(InvalidJobID):
+        double("..", 21)
+    assert storage.calls == {}
+
+
+def test_when_it_cannot_be_told_whether_the_job_is_done_nothing_runs(kit, storage):
+    storage.read_fails = True
+    with pytest.raises(StatusUnavailable):
+        double("a", 21)
+
+
+def test_a_begin_that_cannot_be_recorded_does_not_stop_the_work(kit, storage, caplog):
+    @tracked()
+    def work(job):
+        storage.write_fails = False
+
+    storage.write_fails = True
+    work("a")
+    assert (kit.store.get("a").state, kit.store.get("a").attempts) == (State.SUCCEEDED, 1)
+    assert "could not be recorded" in caplog.text
+
+
+def test_an_end_that_cannot_be_recorded_is_tried_again_and_then_logged_as_an_error(kit, storage, caplog):
+    @tracked()
+    def work(job):
+        storage.write_fails = True
+        job._run._interval = 0
+        return 7
+
+    assert work("a") == 7  # the work is done: running it again would not be better
+    assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING, logging.ERROR]
+    assert caplog.records[-1].job_id == "a"
+
+
+def test_texts_no_file_can_hold_are_recorded_as_far_as_they_can(kit):
+    @tracked()
+    def work(job):
+        job.title = "a\ud800b"
+        job.progress(1, 2, "\udfff")
+
+    work("a")
+    assert (kit.store.get("a").title, kit.store.get("a").progress_message) == ("a?b", "?")
+
+
+@pytest.mark.parametrize(
+    ("result", "recorded", "said"),
+    [
+        ({"n": [1, None, "海"]}, {"n": [1, None, "海"]}, ""),
+        ((1, 2), [1, 2], ""),
+        (None, None, ""),
+        (object(), None, "no JSON"),
+        (float("nan"), None, "no JSON"),
+        ("x" * 70_000, None, "more than 64000"),
+    ],
+    ids=["json", "tuple", "none", "object", "nan", "large"],
+)
+def test_what_the_function_returns_is_recorded_if_a_file_can_hold_it(kit, caplog, result, recorded, said):
+    @tracked()
+    def work(job):
+        return result
+
+    work("a")
+    assert (kit.store.get("a").state, kit.store.get("a").result) == (State.SUCCEEDED, recorded)
+    assert said in caplog.text
+
+
+def test_outputs_are_files_in_the_jobs_directory_and_listed(kit, storage):
+    @tracked()
+    def work(job):
+        job.save_output("chart.svg", "<svg/>")
+        job.save_output("pages/1.txt", b"one")
+        job.save_output("chart.svg", b"<svg></svg>")
+        assert job.read_file("chart.svg").read() == b"<svg></svg>"
+        with pytest.raises(ValueError, match="no name"):
+            job.save_output("../b/status.json", b"{}")
+
+    work("a")
+    assert kit.store.get("a").outputs == ["chart.svg", "pages/1.txt"]
+    assert storage.files["jobs/a/chart.svg"].data == b"<svg></svg>"
+    assert set(storage.files) == {"jobs/a/chart.svg", "jobs/a/pages/1.txt", "jobs/a/status.json"}
+
+
+# --- progress ---------------------------------------------------------------------------------------------------
+
+
+def wait_for(condition) -> None:
+    deadline = threading.Event()
+    for _ in range(2000):
+        if condition():
+            return
+        deadline.wait(0.005)
+    raise AssertionError("it did not come about in time")
+
+
+@override_settings(JOBKIT={"default": {"CACHE": None, "PROGRESS_INTERVAL": 0.001}})
+def test_progress_is_recorded_while_the_job_runs_and_its_last_value_lands(storage, clock):
+    kit = make_kit(storage, clock)
+
+    @tracked()
+    def work(job):
+        job.progress(1, 3, "reading")
+        wait_for(lambda: kit.store.get("a").progress_current == 1)
+        status = kit.store.get("a")
+        assert (status.state, status.progress_total, status.progress_message) == (State.RUNNING, 3, "reading")
+        job.title = "t"
+        job.progress(3)
+
+    work("a")
+    status = kit.store.get("a")
+    assert (status.progress_current, status.progress_total, status.progress_message) == (3, 3, "reading")
+
+
+def test_a_million_steps_write_next_to_nothing(kit, storage):
+    @tracked()
+    def work(job):
+        for n in range(100_000):
+            job.progress(n, 100_000)
+
+    work("a")
+    assert storage.calls["write"] <= 4  # begin, end, and one a second in between
+    assert kit.store.get("a").progress_current == 99_999
+
+
+@override_settings(JOBKIT={"default": {"CACHE": None, "PROGRESS_INTERVAL": 0.001}})
+def test_progress_that_cannot_be_recorded_never_fails_the_job(storage, clock, caplog):
+    kit = make_kit(storage, clock)
+
+    @tracked()
+    def work(job):
+        storage.write_fails = True
+        job.progress(1, 3)
+        wait_for(lambda: "progress can't be recorded" in caplog.text)
+        storage.write_fails = False
+        wait_for(lambda: kit.store.get("a").progress_current == 1)
+
+    work("a")
+    assert kit.store.get("a").state == State.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("value", "recorded"), [("half", 0), ("7", 7), (2.9, 2), (None, 0), (10**30, 2**63 - 1), (float("inf"), 0)]
+)
+def test_a_progress_that_is_no_fit_number_never_fails_the_job(kit, value, recorded):
+    @tracked()
+    def work(job):
+        job.progress(value, value)
+
+    work("a")
+    status = kit.store.get("a")
+    assert (status.state, status.progress_current) == (State.SUCCEEDED, recorded)
+
+
+# --- cancelled, and leases --------------------------------------------------------------------------------------
+
+
+def test_a_job_that_was_deleted_meanwhile_is_told_and_stays_deleted(leased, storage, caplog):
+    @tracked()
+    def work(job):
+        assert not job.cancelled
+        leased.history.delete("a")
+        job.progress(1)
+        wait_for(lambda: job.cancelled)
+        job.check_cancelled()
+
+    with pytest.raises(JobCancelled):
+        work("a")
+    assert storage.files == {}
+    assert "no longer this worker's" in caplog.text
+
+
+def test_a_second_delivery_is_busy_while_the_first_runs(leased):
+    @tracked()
+    def work(job, again):
+        if again:
+            with pytest.raises(JobBusy):
+                work("a", False)
+
+    work("a", True)
+    assert leased.store.get("a").attempts == 1
+    assert leased.store.get("a").lease_id == ""
+
+
+def test_a_worker_whose_lease_was_taken_over_is_told_and_cannot_record(leased, clock, caplog):
+    @tracked()
+    def work(job, nested):
+        if nested:
+            return "second"
+        clock.now += timedelta(seconds=601)  # as if it had been paused
+        assert work("a", True) == "second"
+        job.progress(1)
+        wait_for(lambda: job.cancelled)
+        return "first"
+
+    work("a", False)
+    status = leased.store.get("a")
+    assert (status.state, status.result, status.attempts) == (State.SUCCEEDED, "second", 2)
+
+
+@override_settings(JOBKIT={"default": {"CACHE": None, "LEASE": 0.3}})
+def test_a_lease_is_kept_alive_while_the_job_runs(storage):
+    kit = make_kit(storage, utc_now)
+
+    @tracked()
+    def work(job):
+        first = kit.store.get("a").lease_expires_at
+        wait_for(lambda: kit.store.get("a").lease_expires_at > first + timedelta(seconds=0.2))
+
+    work("a")
+    assert kit.store.get("a").lease_expires_at is None
+
+
+def test_a_job_submitted_anew_while_it_runs_is_superseded(leased):
+    @tracked()
+    def work(job):
+        leased.enqueue(lambda job_id: None, job_id="a", replace=True)
+        job.progress(1)
+        wait_for(lambda: job.cancelled)
+
+    work("a")
+    assert leased.store.get("a").state == State.QUEUED
+
+
+def test_an_engine_can_ask_its_jobs_to_end(kit):
+    stopping = threading.Event()
+
+    @tracked()
+    def work(job):
+        assert not job.cancelled
+        stopping.set()
+        job.check_cancelled()
+
+    token = stop_requested.set(stopping.is_set)
+    try:
+        with pytest.raises(JobCancelled):
+            work("a")
+    finally:
+        stop_requested.reset(token)
+
+
+# --- async ------------------------------------------------------------------------------------------------------
+
+
+@tracked(command="adouble")
+async def adouble(job, number):
+    job.title = "async"
+    if number < 0:
+        raise ValueError("negative")
+    if number > 100:
+        await asyncio.Event().wait()
+    return number * 2
+
+
+def test_async_functions_are_tracked_just_so(kit):
+    assert asyncio.run(adouble("a", 21)) == 42
+    assert asyncio.run(adouble("a", 21)) is None
+    assert (kit.store.get("a").state, kit.store.get("a").title) == (State.SUCCEEDED, "async")
+    with pytest.raises(ValueError, match="negative"):
+        asyncio.run(adouble("b", -1))
+    assert kit.store.get("b").state == State.FAILED
+
+
+def test_a_cancelled_async_job_has_its_end_recorded(kit):
+    async def life():
+        task = asyncio.create_task(adouble("a", 101))
+        while not (kit.storage.files and kit.store.get("a").state == State.RUNNING):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(life())
+    assert kit.store.get("a").error.startswith("CancelledError")
+
+
+def test_the_wrapper_has_the_name_of_the_function_and_takes_an_id():
+    assert (double.__name__, double.__module__) == ("double", __name__)
+    assert not hasattr(double, "__wrapped__")
+    assert double.jobkit_command == "double"
+
+
+def test_an_unavailable_output_storage_fails_the_job_with_the_reason(kit, storage):
+    @tracked()
+    def work(job):
+        storage.write_fails = True
+        try:
+            job.save_output("a.txt", b"")
+        finally:
+            storage.write_fails = False
+
+    with pytest.raises(StorageUnavailable):
+        work("a")
+    assert kit.store.get("a").error.startswith("StorageUnavailable")
