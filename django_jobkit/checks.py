@@ -108,7 +108,7 @@ def _check_cache(kit: JobKit) -> Iterable[CheckMessage]:
         )
         return
     backend = str(settings.CACHES[alias].get("BACKEND", ""))
-    options: dict[str, Any] = settings.CACHES[alias].get("OPTIONS", {})
+    options: Any = settings.CACHES[alias].get("OPTIONS", {})
     if backend.endswith(_PER_PROCESS):
         yield Warning(
             f"The cache {alias!r} of {kit.name_of('CACHE')} is one per process, so a job that one process deletes or "
