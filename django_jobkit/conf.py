@@ -49,6 +49,8 @@ class KitSettings:
     """Dotted path to a function ``load(job_id)`` that makes the history's rows, or None for the statuses."""
     lease: float | None = None
     """Seconds for which a worker that gives no sign of life keeps its job, or None for no leases."""
+    queued_warning: float | None = 3600
+    """Seconds after which a job that is still queued is shown as doubtful, or None for never."""
     progress_interval: float = 1
     """The least seconds between two records of a running job's progress."""
     access: str = "django_jobkit.access.StaffAccess"
@@ -62,9 +64,9 @@ class Problem(NamedTuple):
     hint: str
 
 
-_POSITIVE: Final = {"metadata_ttl", "list_ttl", "cache_retry", "timeout", "lease", "progress_interval"}
+_POSITIVE: Final = {"metadata_ttl", "list_ttl", "cache_retry", "timeout", "lease", "progress_interval", "queued_warning"}
 _COUNTS: Final = {"per_page", "max_per_page", "concurrency"}
-_OPTIONAL: Final = {"cache", "sort_key", "load", "lease"}
+_OPTIONAL: Final = {"cache", "sort_key", "load", "lease", "queued_warning"}
 _NAMES: Final = {field.name.upper() for field in fields(KitSettings)} - {"ALIAS"}
 
 
