@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from ..exceptions import StatusCorrupt, StatusNotFound, StatusUnavailable, StorageUnavailable, VersionConflict
 from . import codec, ids
-from .files import ANY, IfVersion, JobStorage
+from .files import ANY, IfVersion, JobStorage, StoredFile
 from .status import JobStatus, Status
 
 S = TypeVar("S", bound=Status)
@@ -80,6 +80,11 @@ class StatusStore(Generic[S]):
 
     def read(self, job_id: str) -> tuple[S, str]:
         """As `get`, with the version of the file, for `save`'s ``if_version``."""
+        status, file = self.read_file(job_id)
+        return status, file.version
+
+    def read_file(self, job_id: str) -> tuple[S, StoredFile]:
+        """As `get`, with the file itself, whose bytes are the record exactly as it was stored."""
         job_id = ids.sanitize(job_id)
         name = self.locate(job_id)
         try:
@@ -88,7 +93,7 @@ class StatusStore(Generic[S]):
             raise StatusNotFound(f"No status is recorded for job {job_id}.") from error
         except StorageUnavailable as error:
             raise StatusUnavailable(f"The status of job {job_id} can't be read: {error}") from error
-        return self.decode(job_id, file.data, file.version), file.version
+        return self.decode(job_id, file.data, file.version), file
 
     def decode(self, job_id: str, data: bytes, version: str | None = None) -> S:
         """The status that ``data`` holds, as `read` gives it; for bytes that were kept elsewhere, as in a cache."""
