@@ -1,0 +1,191 @@
+"""What all views do, in this order: find the kit, ask who may, check the ID, act, turn errors into answers.
+
+This is the one place that asks the access object.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.generic import View
+
+from .access import Action
+from .exceptions import StatusCorrupt, StatusNotFound
+from .jobs import ids
+from .jobs.files import StoredFile
+from .jobs.status import Status
+from .kit import jobkits
+from .links import Links
+from .look import look_for
+from .responses import (
+    DAMAGES,
+    HANDLED,
+    METHOD_NOT_ALLOWED,
+    NOT_LOGGED_IN,
+    Answer,
+    CsrfFailed,
+    answer_to,
+    csrf_failure,
+    json_error,
+    login_redirect,
+    with_retry,
+)
+
+
+class HiddenJob(StatusNotFound):
+    """The job exists, and whoever asks is not to know: answered as any ID without a job."""
+
+
+class KitView(View):
+    """What all views have in common. Subclasses say what an error looks like.
+
+    URLs pass ``kit`` (the alias, ``default`` if they don't) and, where they are about one job, ``job_id``.
+    """
+
+    action = Action.VIEW
+    """What a request amounts to."""
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        self.kit = jobkits[kwargs.get("kit", "default")]
+        self.links = Links(request)
+        self.job_id: str = kwargs.get("job_id", "")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            self.admit()
+            if "job_id" in kwargs:
+                # Not cleaned, as elsewhere: of two spellings of a URL, one would be a job's second address.
+                ids.validate(self.job_id)
+            response = super().dispatch(request, *args, **kwargs)
+        except HANDLED as error:
+            if isinstance(error, PermissionDenied) and not self.kit.access.known(request):
+                response = self.challenge()
+            else:
+                response = self.explain(answer_to(error), error)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    # Django's LoginRequiredMiddleware is not to redirect here: the access object decides, and not always by a login.
+    dispatch.login_required = False  # type: ignore[attr-defined]
+
+    # --- who may ----------------------------------------------------------------------------------------------------
+
+    def may(self, action: Action) -> bool:
+        """Whether the access object lets this person do this to jobs at all."""
+        return self.kit.access.allows(self.request, action)
+
+    def may_with_job(self, action: Action, status: Status | None) -> bool:
+        """Whether the access object lets this person do this to this job."""
+        return self.may(action) and self.kit.access.allows_job(self.request, action, self.job_id, status)
+
+    def admit(self) -> None:
+        """Raise PermissionDenied for whom the access object doesn't let in."""
+        if not self.may(self.action):
+            raise PermissionDenied
+
+    def admit_to_job(self, status: Status | None) -> None:
+        """As `admit`, for this one job; for one that may not even be viewed, `HiddenJob`."""
+        access = self.kit.access
+        if not access.allows_job(self.request, Action.VIEW, self.job_id, status):
+            raise HiddenJob(self.job_id)
+        if self.action != Action.VIEW and not access.allows_job(self.request, self.action, self.job_id, status):
+            raise PermissionDenied
+
+    # --- the job ----------------------------------------------------------------------------------------------------
+
+    def read_job(self) -> tuple[Status, StoredFile]:
+        """The job's status and its file, in one read. Raises as `StatusStore.get`."""
+        try:
+            status, file = self.kit.store.read_file(self.job_id)
+        except StatusCorrupt:
+            self.admit_to_job(None)
+            raise
+        self.admit_to_job(status)
+        return status, file
+
+    def has_remains(self) -> bool:
+        """Whether there is a directory for this job, which has no status, as the history's list of IDs tells."""
+        self.admit_to_job(None)
+        return self.job_id in self.kit.history.ids()
+
+    def delete_job(self) -> None:
+        """Delete the job with all its files, whatever its record is like. Raises `StatusNotFound` if there is none."""
+        try:
+            self.read_job()
+        except StatusCorrupt:
+            pass
+        except StatusNotFound as error:
+            if isinstance(error, HiddenJob) or not self.has_remains():
+                raise
+        self.kit.history.delete(self.job_id)
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def challenge(self) -> HttpResponseBase:
+        """The answer to somebody unknown, who would have to log in first."""
+        raise NotImplementedError
+
+    def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
+        """The answer to what went wrong."""
+        raise NotImplementedError
+
+
+@method_decorator(csrf_protect, name="dispatch")
+class PageView(KitView):
+    """A page, in the look of the site."""
+
+    def page(self, template: str, title: str, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
+        context |= {**look_for(self.request), "title": title, "links": self.links, "job_id": self.job_id}
+        return render(self.request, f"django_jobkit/{template}.html", context, status=status)
+
+    def challenge(self) -> HttpResponseBase:
+        return login_redirect(self.request)
+
+    def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
+        return with_retry(
+            self.page("error", str(answer.title), status=answer.status, **self.about(answer, error)), answer
+        )
+
+    def about(self, answer: Answer, error: Exception) -> dict[str, Any]:
+        """The context of the page that explains an error."""
+        damage = error.kind if isinstance(error, StatusCorrupt) else ""
+        return {
+            "answer": answer,
+            "retry_url": self.request.get_full_path(),
+            "damage": damage,
+            "damage_text": DAMAGES.get(damage, ""),
+            "may_view": self.may(Action.VIEW),
+            "delete_url": self.links.to("delete", self.job_id)
+            if damage and self.may_with_job(Action.DELETE, None)
+            else "",
+        }
+
+
+@method_decorator(csrf_exempt, name="dispatch")
+class JSONView(KitView):
+    """JSON, errors included: that of the CSRF check too, which is made here for that reason."""
+
+    def admit(self) -> None:
+        super().admit()
+        if self.request.method not in ("GET", "HEAD", "OPTIONS") and csrf_failure(self.request):
+            raise CsrfFailed
+
+    def challenge(self) -> HttpResponseBase:
+        response = json_error(NOT_LOGGED_IN)
+        response["WWW-Authenticate"] = self.kit.access.challenge
+        return response
+
+    def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
+        return json_error(answer, **({"kind": error.kind} if isinstance(error, StatusCorrupt) else {}))
+
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = json_error(METHOD_NOT_ALLOWED)
+        response["Allow"] = ", ".join(name.upper() for name in self.http_method_names if hasattr(self, name))
+        return response

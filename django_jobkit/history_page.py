@@ -1,0 +1,88 @@
+"""The rows of the history, as lines of a page and as items of JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.utils.translation import gettext_lazy as _
+
+from .display import Progress, member, progress_of
+from .jobs import codec, ids
+from .jobs.history import HistoryRow, Page
+from .jobs.status import Status
+from .links import Links
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+PROBLEMS: Final[dict[str, _StrPromise]] = {
+    "missing": _("No status recorded"),
+    "unreadable": _("Can’t be read just now"),
+    "corrupt": _("Damaged record"),
+    "invalid": _("Not a job ID"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """One line of the history's table. ``url`` is empty for what has no page of its own.
+
+    ``status`` is whatever the row is made of: a status, or what the site's own `LOAD` returns, of which the template
+    shows the members that it knows. It is None where there is a ``problem``, which ``problem_text`` tells people.
+    """
+
+    job_id: str
+    status: Any
+    url: str
+    delete_url: str
+    problem: str
+    problem_text: str | _StrPromise
+
+    @property
+    def progress(self) -> Progress | None:
+        return progress_of(self.status)
+
+
+def lines_of(items: Iterable[Any], links: Links, *, may_delete: bool) -> list[HistoryLine]:
+    """The table's lines; one that can't be read has a link to delete it, for those who may."""
+    return [_line_of(item, links, may_delete) for item in items]
+
+
+def _line_of(item: Any, links: Links, may_delete: bool) -> HistoryLine:
+    job_id = member(item, "job_id") or ""
+    valid = ids.is_valid(job_id)
+    problem = item.problem if isinstance(item, HistoryRow) else ""
+    return HistoryLine(
+        job_id=job_id,
+        status=item.status if isinstance(item, HistoryRow) else item,
+        url=links.to("detail", job_id) if valid and problem != "missing" else "",
+        delete_url=links.to("delete", job_id) if valid and may_delete and problem in ("missing", "corrupt") else "",
+        problem=problem,
+        problem_text=PROBLEMS.get(problem, problem),
+    )
+
+
+def json_of(page: Page) -> bytes:
+    """``items`` and the ten numbers of the page.
+
+    An item is the job's stored fields, ``{"job_id": …, "problem": …}`` where they can't be read, or the JSON of what
+    the site's own `LOAD` returns.
+    """
+    numbers = json.dumps(page.meta.as_dict()).encode()
+    return b'{"items": [' + b", ".join(map(_json_of_item, page.items)) + b"], " + numbers[1:]
+
+
+def _json_of_item(item: Any) -> bytes:
+    status = item.status if isinstance(item, HistoryRow) else item
+    if isinstance(status, Status):
+        return codec.encode(status)
+    if isinstance(item, HistoryRow):
+        item = {"job_id": item.job_id, "problem": item.problem}
+    elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+        item = dataclasses.asdict(item)
+    return json.dumps(item, cls=DjangoJSONEncoder, ensure_ascii=False).encode()

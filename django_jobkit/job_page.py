@@ -1,0 +1,120 @@
+"""What the page of one job shows beside the status itself: outputs, the site's own fields, and the raw record."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from .display import BIDI_CONTROLS, cut, member
+from .jobs import fields, strictjson
+from .jobs.status import State, Status
+from .kit import JobKit
+
+RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5, State.FAILED: 30}
+"""After how many seconds the page of a job in this state loads itself again; a failed one may be retried."""
+
+_LONGEST_VALUE: Final = 2_000
+_LONGEST_RECORD: Final = 100_000
+_DEEPEST_INDENT: Final = 30
+
+# Those that have a place of their own on the page.
+_SHOWN: Final = {
+    *("job_id", "command", "state", "title", "error", "attempts", "queued_at", "updated_at", "started_at"),
+    *("finished_at", "progress_current", "progress_total", "progress_message", "outputs", "owner", "retry_of"),
+}
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]|[^][{},:"\s]+')
+_HIDDEN = re.compile(f"[\x7f-\x9f\u2028\u2029{BIDI_CONTROLS}]")
+
+logger = logging.getLogger("django_jobkit.views")
+
+
+class Output(NamedTuple):
+    """A file that the job made. ``url`` is empty where there is none that may be linked to."""
+
+    name: str
+    url: str
+
+
+class Field(NamedTuple):
+    """A member of the record: ``time`` is set where it is one, otherwise ``text``."""
+
+    name: str
+    text: str
+    time: datetime | None = None
+
+
+def outputs_of(kit: JobKit, job_id: str, status: Status) -> list[Output]:
+    """The outputs that the status names, in its order."""
+    names = member(status, "outputs") or []
+    return [Output(name, _url_of(kit, job_id, name)) for name in names if isinstance(name, str)]
+
+
+def _url_of(kit: JobKit, job_id: str, name: str) -> str:
+    """Where the output can be fetched; empty for a name that leads elsewhere, or a storage without URLs."""
+    if _SCHEME.match(name) or name != name.strip() or not name.isprintable():
+        return ""
+    try:
+        url = kit.django_storage.url(kit.output_name(job_id, name))
+    except NotImplementedError:
+        return ""
+    except Exception as error:
+        # A storage may fail to sign for reasons of its own; that is no reason to lose the page.
+        logger.info("job %a has no link to its output %a: %s", job_id, name, error, extra={"job_id": job_id})
+        return ""
+    return url if urlsplit(url).scheme in ("", "http", "https") else ""
+
+
+def other_fields(status: Status) -> list[Field]:
+    """Fields without a place of their own, then members that the class doesn't know; unset ones are left out."""
+    written: dict[str, Any] = {**fields.write_object(status, type(status)), **status.extra}
+    own = {field.name for field in dataclasses.fields(status)}
+    found = []
+    for name, value in written.items():
+        if name in _SHOWN and name in own:
+            continue
+        time = getattr(status, name) if name in own else None
+        if isinstance(time, datetime):
+            found.append(Field(name, "", time))
+        else:
+            text = value if isinstance(value, str) else strictjson.dumps(value)
+            found.append(Field(name, cut(text, _LONGEST_VALUE)))
+    return found
+
+
+def raw_record(data: bytes) -> str:
+    """The record's JSON, indented; nothing in it is reworded but characters that would hide others.
+
+    The beginning of one that is too long for a page.
+    """
+    pieces: list[str] = []
+    depth = 0
+    length = 0
+    for match in _PART.finditer(data.decode("utf-8", "replace")):
+        part = match.group()
+        if part in "}]":
+            depth -= 1
+            pieces.append(_line(depth) if pieces[-1][-1:] not in "{[" else "")
+        elif pieces and pieces[-1][-1:] in "{[":
+            pieces.append(_line(depth))
+        pieces.append(part)
+        if part in "{[":
+            depth += 1
+        elif part == ",":
+            pieces.append(_line(depth))
+        elif part == ":":
+            pieces.append(" ")
+        length += len(part)
+        if length > _LONGEST_RECORD:
+            break
+    text = cut("".join(pieces), _LONGEST_RECORD)
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _line(depth: int) -> str:
+    return "\n" + "  " * min(depth, _DEEPEST_INDENT)

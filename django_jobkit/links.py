@@ -1,0 +1,53 @@
+"""The kit's URLs, and links between them that stay under the prefix the request came in by.
+
+`reverse` alone can't promise that: a site may include the URLs several times, under one namespace or with parts of
+the prefix captured (``teams/<slug>/jobs/``). The prefix is what remains of the request's own path.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.encoding import escape_uri_path
+from django.utils.http import escape_leading_slashes
+
+APP_NAME: Final = "jobkit"
+
+ROUTES: Final = {
+    "history": "",
+    "api-list": "-/api/",
+    "api-job": "-/api/{job_id}/",
+    "detail": "{job_id}/",
+    "status": "{job_id}/status/",
+    "delete": "{job_id}/delete/",
+}
+"""Below the prefix, by name. No job ID begins with ``-``, so that fixed paths below ``-/`` never hide a job."""
+
+
+class Links:
+    """Makes the URLs that a page shows."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.prefix: str | None = None
+        match = request.resolver_match
+        if match is not None and match.app_names[-1:] == [APP_NAME] and match.url_name in ROUTES:
+            own = ROUTES[match.url_name].format(job_id=match.kwargs.get("job_id", ""))
+            # The slashes: where the site's own prefix takes any text, "//elsewhere/" would be another host's URL.
+            self.prefix = escape_leading_slashes(escape_uri_path(request.path.removesuffix(own)))
+
+    def to(self, name: str, job_id: str = "") -> str:
+        """The URL of this name, for a valid job ID where it has one.
+
+        For a view that the site has mapped by itself, outside the kit's URL conf, it is that of the ``jobkit``
+        namespace; raises NoReverseMatch if there is none.
+        """
+        if self.prefix is not None:
+            return self.prefix + ROUTES[name].format(job_id=job_id)
+        return reverse(f"{APP_NAME}:{name}", args=[job_id] if "{job_id}" in ROUTES[name] else [])
+
+    @property
+    def history(self) -> str:
+        """For templates."""
+        return self.to("history")

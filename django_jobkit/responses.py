@@ -1,0 +1,208 @@
+"""From errors to answers: each error class has one status code, one word and one text, on pages and in JSON alike.
+
+The texts are the kit's own. What a storage said may hold its address or the name of a bucket, so that goes to the
+log only.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.middleware.csrf import CsrfViewMiddleware
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext_lazy as _
+
+from .exceptions import (
+    InvalidJobID,
+    JobKitError,
+    PageLoadTimeout,
+    StatusCorrupt,
+    StatusNotFound,
+    StatusUnavailable,
+    StorageMisconfigured,
+    StorageUnavailable,
+)
+from .page_query import NotANumber
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+RETRY_AFTER_SECONDS: Final = 10
+
+logger = logging.getLogger("django_jobkit.views")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request that fails is told. ``code`` is for machines and stays the same in every language."""
+
+    status: int
+    code: str
+    title: str | _StrPromise
+    text: str | _StrPromise
+    retry_after: int | None = None
+
+
+NOT_LOGGED_IN: Final = Answer(401, "not_authenticated", _("Log in first"), _("Log in to see these jobs."))
+METHOD_NOT_ALLOWED: Final = Answer(
+    405, "method_not_allowed", _("Not possible"), _("This URL can't be asked to do that.")
+)
+
+
+class CsrfFailed(Exception):
+    """The request may have been forged by another site's page."""
+
+
+_OUTAGE: Final = _("Jobs can’t be read just now")
+
+# The first class that an error is an instance of counts.
+_ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
+    (
+        PermissionDenied,
+        Answer(403, "forbidden", _("Not allowed"), _("Your account has no permission to do this.")),
+    ),
+    (
+        CsrfFailed,
+        Answer(403, "csrf_failed", _("Not allowed"), _("The request has no valid CSRF token. Send it as X-CSRFToken.")),
+    ),
+    (
+        NotANumber,
+        Answer(400, "invalid_parameter", _("Not a number"), _("“page” and “per_page” have to be whole numbers.")),
+    ),
+    (
+        InvalidJobID,
+        Answer(
+            400,
+            "invalid_job_id",
+            _("Not a job ID"),
+            _(
+                "A job ID has ASCII letters, digits, “-” and “_” only, begins with a letter or a digit, and has at "
+                "most 128 bytes."
+            ),
+        ),
+    ),
+    (StatusNotFound, Answer(404, "not_found", _("No such job"), _("There is no job with this ID."))),
+    (
+        StatusCorrupt,
+        Answer(
+            500,
+            "corrupt",
+            _("This job’s record is damaged"),
+            _("The record is there, but it can’t be read as one. Somebody has to mend or delete it."),
+        ),
+    ),
+    (
+        StorageMisconfigured,
+        Answer(
+            503,
+            "misconfigured",
+            _OUTAGE,
+            _("The storage that holds the jobs is set up wrongly; the site’s log says how. No job has been lost."),
+            retry_after=RETRY_AFTER_SECONDS,
+        ),
+    ),
+    *(
+        (
+            error_class,
+            Answer(
+                503,
+                "unavailable",
+                _OUTAGE,
+                _("The storage that holds the jobs doesn’t answer as it should. This says nothing about the jobs."),
+                retry_after=RETRY_AFTER_SECONDS,
+            ),
+        )
+        for error_class in (StatusUnavailable, StorageUnavailable, PageLoadTimeout)
+    ),
+]
+
+HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, JobKitError)
+"""What views turn into an answer; one of the kit's errors that has none is raised again."""
+
+DAMAGES: Final[dict[str, _StrPromise]] = {
+    "truncated": _("The file ends too early."),
+    "not_json": _("The file is not JSON."),
+    "bad_escape": _("A text in it has a broken escape."),
+    "invalid_utf8": _("A text in it is not UTF-8."),
+    "duplicate_key": _("A name stands in it twice."),
+    "trailing_data": _("Something follows after its end."),
+    "too_deep": _("It is nested too deeply."),
+    "wrong_type": _("A field holds a value of the wrong kind."),
+    "not_an_integer": _("A field that counts holds no whole number."),
+    "out_of_range": _("A number in it is too large."),
+    "bad_time": _("A time in it is not written as RFC 3339 wants."),
+}
+"""What is wrong with a record, by `StatusCorrupt.kind`."""
+
+
+def answer_to(error: Exception) -> Answer:
+    """The answer for an error, logging what it hides where a person may have to look. Raises ``error`` if none is."""
+    for error_class, answer in _ANSWERS:
+        if isinstance(error, error_class):
+            if answer.status >= 500:
+                logger.log(logging.ERROR if answer.status == 500 else logging.WARNING, "%s", error, exc_info=error)
+            return answer
+    raise error
+
+
+def json_body(body: bytes, status: int = 200) -> HttpResponse:
+    """A JSON response that no cache keeps and no browser takes for anything else."""
+    response = HttpResponse(body, status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def json_error(answer: Answer, **more: str) -> HttpResponse:
+    """``{"error": {"code": …, "message": …}}``, with ``more`` beside them."""
+    error = {"code": answer.code, "message": str(answer.text), **more}
+    return with_retry(json_body(json.dumps({"error": error}, ensure_ascii=False).encode(), answer.status), answer)
+
+
+def with_retry(response: HttpResponse, answer: Answer) -> HttpResponse:
+    if answer.retry_after is not None:
+        response["Retry-After"] = str(answer.retry_after)
+    return response
+
+
+def login_redirect(request: HttpRequest) -> HttpResponse:
+    """To the login page, and from there back here.
+
+    That is LOGIN_URL; where the site hasn't set it, the admin's login page if there is an admin.
+    """
+    url = resolve_url(settings.LOGIN_URL)
+    is_set: bool = settings.is_overridden("LOGIN_URL")  # type: ignore[misc]  # unknown to the stubs
+    if not is_set and apps.is_installed("django.contrib.admin"):
+        with suppress(NoReverseMatch):
+            url = reverse("admin:login")
+    parts = urlsplit(url)
+    elsewhere = parts.netloc and parts.netloc != request.get_host()
+    query = QueryDict(parts.query, mutable=True)
+    query[REDIRECT_FIELD_NAME] = request.build_absolute_uri() if elsewhere else request.get_full_path()
+    return HttpResponseRedirect(parts._replace(query=query.urlencode(safe="/")).geturl())
+
+
+class _CsrfCheck(CsrfViewMiddleware):
+    def _reject(self, request: HttpRequest, reason: str) -> Any:
+        return reason
+
+
+def csrf_failure(request: HttpRequest) -> str:
+    """Why the request may be forged, as Django's CSRF middleware would find; empty if it isn't.
+
+    For JSON views, which are exempt from the middleware: its answer is a page.
+    """
+    check = _CsrfCheck(lambda request: HttpResponse())
+    check.process_request(request)
+    return str(check.process_view(request, lambda: HttpResponse(), (), {}) or "")

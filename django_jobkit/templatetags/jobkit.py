@@ -1,0 +1,88 @@
+"""``{% load jobkit %}``: the pieces that the kit's pages are made of, for any page of a site.
+
+Each tag renders a template of its name below ``django_jobkit/``, which a site may override.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django import template
+from django.template import Context
+from django.template.defaultfilters import stringfilter
+from django.utils.translation import gettext as _
+
+from .. import display, page_query
+from ..jobs.paging import PageMeta
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+register = template.Library()
+
+
+@register.inclusion_tag("django_jobkit/page_meta.html", takes_context=True)
+def page_meta(context: Context, meta: PageMeta) -> dict[str, Any]:
+    """``{% page_meta meta %}``: links to the first, previous, nearby, next and last page, and "11–20 of 57".
+
+    Links keep the request's other query parameters; without a ``request`` in the context they are just ``?page=N``.
+    """
+    request = getattr(context, "request", None) or context.get("request")
+    return navigation(meta, request.GET if request is not None else None)
+
+
+def navigation(meta: PageMeta, query: QueryDict | None) -> dict[str, Any]:
+    """What the template shows: ``meta``, ``pages`` as (number, URL), and the URLs ``first``, ``previous``, ``next``
+    and ``last``, each empty where there is nowhere to go."""
+
+    def to(page: int, there: bool) -> str:
+        return page_query.with_page(query, page) if there else ""
+
+    return {
+        "meta": meta,
+        "pages": [(page, to(page, True)) for page in page_query.nearby(meta.page, meta.total_pages)],
+        "first": to(1, meta.has_prev),
+        "previous": to(meta.prev_page, meta.has_prev),
+        "next": to(meta.next_page, meta.has_next),
+        "last": to(meta.total_pages, meta.has_next),
+    }
+
+
+@register.inclusion_tag("django_jobkit/job_state.html")
+def job_state(status: object) -> dict[str, Any]:
+    """``{% job_state status %}``: a badge with the state; one that the kit doesn't know is shown as the word it is."""
+    state = str(display.member(status, "state") or "")
+    known = state in display.STATES
+    return {
+        "state": state,
+        "kind": state if known else "other",
+        "label": display.STATES[state] if known else display.cut(state, 40) or _("Unknown"),
+    }
+
+
+@register.inclusion_tag("django_jobkit/job_progress.html")
+def job_progress(status: object) -> dict[str, Any]:
+    """``{% job_progress status %}``: a progress bar with its numbers and its message; nothing if there is none."""
+    return {"progress": display.progress_of(status)}
+
+
+@register.inclusion_tag("django_jobkit/job_time.html")
+def job_time(value: object) -> dict[str, Any]:
+    """``{% job_time status.queued_at %}``: a ``<time>`` in the current time zone; a dash for None."""
+    known = isinstance(value, datetime) and value.tzinfo is not None
+    return {"time": display.shown_time(value) if known else None, "value": value}  # type: ignore[arg-type]
+
+
+@register.filter
+@stringfilter
+def visible(text: str) -> str:
+    """``{{ title|visible }}``: control characters and text-direction overrides shown instead of obeyed."""
+    return display.visible(text)
+
+
+@register.filter
+@stringfilter
+def cut(text: str, limit: int) -> str:
+    """``{{ title|cut:200 }}``: the beginning of a long text."""
+    return display.cut(text, limit)

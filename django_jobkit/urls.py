@@ -1,0 +1,29 @@
+"""The pages and the JSON of one kit, ``default`` or the one that the site names::
+
+    path("jobs/", include("django_jobkit.urls")),
+    path("comics/", include("django_jobkit.urls", namespace="comics"), {"kit": "comics"}),
+
+An ID may be any text without a slash here: one that can't be a job's is answered with 400 and the reason.
+"""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from . import views
+from .links import APP_NAME, ROUTES
+
+app_name = APP_NAME
+
+_VIEWS = {
+    "history": views.JobHistoryView,
+    "api-list": views.JobListAPIView,
+    "api-job": views.JobAPIView,
+    "detail": views.JobDetailView,
+    "status": views.JobStatusView,
+    "delete": views.JobDeleteView,
+}
+
+urlpatterns = [
+    path(ROUTES[name].format(job_id="<str:job_id>"), view.as_view(), name=name) for name, view in _VIEWS.items()
+]
