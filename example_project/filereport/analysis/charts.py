@@ -18,12 +18,13 @@ _LEFT, _RIGHT, _TOP, _PLOT, _GAP = 64, 20, 48, 130, 56
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:
     """About ``count`` round numbers (1, 2 or 5 times a power of ten apart) that reach from ``low`` to ``high``."""
-    if not high > low:
-        low, high = low - 1, high + 1
+    size = max(abs(low), abs(high))
+    if high - low <= 1e-9 * size:  # all but equal: some room around them
+        low, high = low - max(1, 0.1 * size), high + max(1, 0.1 * size)
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    return [round(index * step, 12) for index in range(math.floor(low / step), math.ceil(high / step) + 1)]
+    return [float(f"{index * step:.12g}") for index in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def short(value: float) -> str:

@@ -21,9 +21,10 @@ def decode(data: bytes) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        decoded = error.object  # the data, without a mark at its start
+        line = decoded.count(b"\n", 0, error.start) + 1
         raise FileProblem(
-            f"Line {line} is not {encoding.upper().removesuffix('-SIG')} text (byte 0x{data[error.start]:02x}). "
+            f"Line {line} is not {encoding.upper().removesuffix('-SIG')} text (byte 0x{decoded[error.start]:02x}). "
             f"Save the file as UTF-8 and submit it again."
         ) from error
     if "\0" in text:

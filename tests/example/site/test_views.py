@@ -1,0 +1,194 @@
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from filereport import samples, worker
+
+from django_jobkit import jobkits
+from django_jobkit.jobs import State
+
+
+def post(client, **data):
+    return client.post(reverse("submit"), data)
+
+
+def upload(name, data):
+    return SimpleUploadedFile(name, data)
+
+
+def only_job():
+    (row,) = jobkits["default"].history.latest(5)
+    return row.status
+
+
+def test_from_the_form_over_the_jobs_page_to_the_history(staff):
+    page = staff.get("/")
+    for name in samples.SAMPLES:
+        assert f'value="{name}"' in page.text
+
+    accepted = post(staff, sample="the-lighthouse-clock.txt")
+    job = only_job()
+    assert accepted.url == reverse("jobkit:detail", args=[job.job_id])
+    assert job.owner == "ann"
+
+    page = staff.get(accepted.url).text
+    assert "the-lighthouse-clock.txt" in page
+    for name in ("chart.svg", "summary.txt", "summary.json"):
+        assert f'href="/files/jobs/{job.job_id}/{name}"' in page
+    assert f'src="/files/jobs/{job.job_id}/chart.svg"' in page
+
+    history = staff.get(reverse("jobkit:history")).text
+    assert "the-lighthouse-clock.txt" in history
+    assert accepted.url in history
+
+
+def test_a_file_of_ones_own_wins_over_the_one_that_is_ticked(staff):
+    post(staff, file=upload("mine.csv", b"a\n1\n"), sample="meeting-notes.md")
+
+    assert only_job().title == "mine.csv"
+
+
+def test_the_job_runs_from_the_uploaded_file_in_its_directory(staff, media):
+    post(staff, file=upload("Mine.CSV", b"a\n1\n"))
+
+    job = only_job()
+    assert job.state == State.SUCCEEDED
+    assert (media / "jobs" / job.job_id / "input.csv").read_bytes() == b"a\n1\n"
+
+
+def test_a_long_name_is_cut_and_keeps_its_ending(staff):
+    post(staff, file=upload(f"{'n' * 240}.csv", b"a\n1\n"))
+
+    assert only_job().title == f"{'n' * 150}.csv"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({}, "Pick a file."),
+        ({"sample": "../manage.py"}, "Select a valid choice."),
+        ({"file": upload("empty.csv", b"")}, "The submitted file is empty."),
+        ({"file": upload("photo.png", b"\x89PNG")}, "doesn&#x27;t end in .csv, .tsv, .txt, .md."),
+        ({"file": upload("big.csv", b"x" * (5 * 1024 * 1024 + 1))}, "at most 5.0\xa0MB are read."),
+    ],
+)
+def test_what_the_form_refuses_makes_no_job_and_says_why(staff, data, words):
+    answer = post(staff, **data)
+
+    assert answer.status_code == 200
+    assert words in answer.text
+    assert jobkits["default"].history.ids() == []
+
+
+def test_a_file_of_exactly_the_limit_is_taken(staff):
+    assert post(staff, file=upload("big.txt", b"x" * (5 * 1024 * 1024))).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.txt", b"K\xe4se", "Line 1 is not UTF-8 text (byte 0xe4)."),
+        ("a.csv", b"\x89PNG\r\n\0", "Line 1 is not UTF-8 text (byte 0x89)."),
+        ("a.csv", b"a,b\n1\n", "Line 2 has 1 values, but the first line names 2 columns."),
+    ],
+)
+def test_what_only_the_job_can_find_stands_on_its_page(staff, name, data, words):
+    page = staff.get(post(staff, file=upload(name, data)).url).text
+
+    assert words in page
+    assert only_job().state == State.FAILED
+
+
+def test_hostile_contents_stay_text_wherever_they_are_shown(staff):
+    hostile = "</title><script>alert(1)</script>"
+    data = f'"{hostile}",n\n"{hostile}",1\n<b>,2\n'.encode()
+    page = staff.get(post(staff, file=upload(f"{'<i>' * 3}.csv", data)).url)
+    job = only_job()
+
+    assert "<script>alert" not in page.text
+    assert "<i><i>" not in page.text
+    chart = staff.get(f"/files/jobs/{job.job_id}/chart.svg")
+    assert "<script>alert" not in chart.text
+    assert chart["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    assert chart["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_form_says_so_when_the_site_can_take_no_job(staff, media):
+    (media / "jobs").write_text("a file where the directory should be")
+
+    answer = post(staff, sample="meeting-notes.md")
+
+    assert answer.status_code == 503
+    assert "can’t be taken just now" in answer.text
+
+
+def test_a_stopping_site_answers_503_and_loses_nothing(staff, hands):
+    worker.stop()
+
+    assert post(staff, sample="meeting-notes.md").status_code == 503
+    assert only_job().state == State.FAILED
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("chart.svg", "image/svg+xml"),
+        ("summary.txt", "text/plain; charset=utf-8"),
+        ("summary.json", "application/json; charset=utf-8"),
+    ],
+)
+def test_outputs_come_with_their_type(staff, name, media_type):
+    post(staff, sample="meeting-notes.md")
+
+    answer = staff.get(f"/files/jobs/{only_job().job_id}/{name}")
+
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == media_type
+
+
+@pytest.mark.parametrize("name", ["status.json", "input.md", "no.txt", "../../db.sqlite3"])
+def test_only_outputs_are_served(staff, name):
+    post(staff, sample="meeting-notes.md")
+
+    assert staff.get(f"/files/jobs/{only_job().job_id}/{name}").status_code == 404
+
+
+def test_outputs_that_are_gone_and_jobs_that_are_not_there_are_404(staff, media):
+    post(staff, sample="meeting-notes.md")
+    job_id = only_job().job_id
+    (media / "jobs" / job_id / "chart.svg").unlink()
+
+    assert staff.get(f"/files/jobs/{job_id}/chart.svg").status_code == 404
+    assert staff.get("/files/jobs/no-such-job/chart.svg").status_code == 404
+    assert staff.get("/files/jobs/..%2e/chart.svg").status_code == 400
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/jobs/", "/files/jobs/job-1/chart.svg"])
+def test_everything_is_closed_to_strangers(client, path):
+    answer = client.get(path)
+
+    assert answer.status_code == 302
+    assert answer.url.startswith(reverse("admin:login"))
+
+
+def test_users_without_the_permission_get_403(staff, django_user_model):
+    django_user_model.objects.get(username="ann").user_permissions.clear()
+
+    assert staff.get("/").status_code == 403
+
+
+@pytest.mark.django_db  # closing a file's response looks after the database's connection
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/static/filereport/site.css", "text/css"),
+        ("/static/django_jobkit/jobkit.css", "text/css"),
+        ("/favicon.ico", "image/svg+xml"),
+    ],
+)
+def test_the_site_serves_its_static_files_itself(client, path, media_type):
+    answer = client.get(path, follow=True)
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, media_type)
+    assert answer.getvalue()
+    answer.close()
