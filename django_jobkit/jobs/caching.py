@@ -214,7 +214,11 @@ class IDListCache:
                 return found
             lease = self._token()
             if self._cache.add(lease_key, lease, self._lease):
-                return self._scan(name, epoch, lease, collect)
+                found = decode(self._cache.get(data_key))  # another may have finished since the last look
+                if found is None:
+                    return self._scan(name, epoch, lease, collect)
+                self._cache.delete(lease_key)
+                return found
             while True:
                 left = deadline - self._clock()
                 if left <= 0:

@@ -28,6 +28,7 @@ class Shared:
         self.redis: Any = redis.Redis.from_url(url, decode_responses=True)
         self.jobs, self.gone, self.gate = f"{test}:jobs", f"{test}:gone", f"{test}:gate"
         self.scans, self.arrived = f"{test}:scans", f"{test}:arrived"
+        self.sure, self.enough, self.done = f"{test}:sure", f"{test}:enough", f"{test}:done"
 
     def gated_scan(self) -> list[str]:
         """A scan that has looked at everything, and answers once the gate is open."""
@@ -43,8 +44,13 @@ class Shared:
         cursor = -1
         while cursor != 0:
             cursor, found = self.redis.sscan(self.jobs, max(cursor, 0), count=20)
-            threading.Event().wait(random.uniform(0, 0.004))
+            pause(0.004)
             yield from found
+
+
+def pause(at_most: float) -> None:
+    """Some of ``at_most`` seconds."""
+    threading.Event().wait(random.uniform(0, at_most))
 
 
 def load(shared: Shared, lists: IDListCache, timeout: float | None = None) -> tuple[str, list[str], float]:
@@ -58,33 +64,49 @@ def load(shared: Shared, lists: IDListCache, timeout: float | None = None) -> tu
     return outcome, found, time.monotonic() - began
 
 
-def churn(shared: Shared, lists: IDListCache, name: str, rounds: int) -> dict[str, int]:
-    """Load again and again; in between, add jobs and delete them. Counts loads, deletions, and stale lists.
+def churn(shared: Shared, lists: IDListCache, name: str) -> int:
+    """Add jobs and delete them, at random moments, until ``done`` is set; how many were deleted.
 
-    Stale is a list that has a job whose deletion (with its `invalidate`) had ended before its `load` began.
+    ``gone`` holds the jobs whose deletion, `invalidate` included, has ended; ``sure`` those whose addition has, and
+    whose deletion has not begun.
     """
-    counted = {"loads": 0, "deleted": 0, "stale": 0, "missing": 0}
     mine: list[str] = []
-    for number in range(rounds):
-        if random.random() < 0.3:
-            mine.append(f"{name}-{number}")
-            shared.redis.sadd(shared.jobs, mine[-1])
-            lists.invalidate("jobs")
-        if mine and random.random() < 0.3:
+    deleted = 0
+    while not shared.redis.exists(shared.done):
+        mine.append(f"{name}-{deleted}-{len(mine)}")
+        shared.redis.sadd(shared.jobs, mine[-1])
+        lists.invalidate("jobs")
+        shared.redis.sadd(shared.sure, mine[-1])
+        pause(0.04)
+        if len(mine) > 5:
             job_id = mine.pop(random.randrange(len(mine)))
+            shared.redis.srem(shared.sure, job_id)
             shared.redis.srem(shared.jobs, job_id)
             lists.invalidate("jobs")
             shared.redis.rpush(shared.gone, job_id)
-            counted["deleted"] += 1
-        gone = set(shared.redis.lrange(shared.gone, -300, -1))
+            deleted += 1
+            pause(0.04)
+    return deleted
+
+
+def watch(shared: Shared, lists: IDListCache, rounds: int) -> dict[str, int]:
+    """Load ``rounds`` times, and until ``enough`` is set; count the lists that are wrong.
+
+    ``stale`` has a job that was gone before its `load` began; ``incomplete`` lacks one that was sure before and after.
+    """
+    counted = {"loads": 0, "stale": 0, "incomplete": 0}
+    while counted["loads"] < rounds or not shared.redis.exists(shared.enough):
+        gone = set(shared.redis.lrange(shared.gone, -100, -1))
+        sure = shared.redis.smembers(shared.sure)
         found = set(lists.load("jobs", shared.scan))
+        sure &= shared.redis.smembers(shared.sure)
         counted["loads"] += 1
         counted["stale"] += bool(found & gone)
-        counted["missing"] += not found.issuperset(mine)
+        counted["incomplete"] += bool(sure - found)
     return counted
 
 
-TASKS: dict[str, Callable[..., object]] = {"load": load, "churn": churn}
+TASKS: dict[str, Callable[..., object]] = {"load": load, "churn": churn, "watch": watch}
 
 
 def main(pipe: Connection, storage_url: str) -> None:

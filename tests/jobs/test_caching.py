@@ -292,6 +292,21 @@ class TestIDListCache:
         assert process(cache).load("jobs", never) == ["a"]
         assert len(time.slept) == 1
 
+    def test_who_takes_the_lease_when_another_has_just_finished_takes_its_result(
+        self, lists: IDListCache, cache: DictCache, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add = cache.add
+
+        def overtaken(key: str, value: object, timeout: float | None = None) -> bool | None:
+            if len(cache.held()) == 1:  # the epoch is there, the lease is asked for
+                monkeypatch.setattr(cache, "add", add)
+                process(cache).load("jobs", Scan("a"))
+            return add(key, value, timeout=timeout)
+
+        monkeypatch.setattr(cache, "add", overtaken)
+        assert lists.load("jobs", never) == ["a"]
+        assert len(cache.held()) == 2, "the epoch and the list, no lease"
+
     def test_its_pauses_grow_and_end_with_its_timeout(
         self, lists: IDListCache, cache: DictCache, time: FakeTime
     ) -> None:

@@ -71,7 +71,7 @@ def test_a_warm_page_takes_three_commands(cache: Any, redis_server: RedisServer,
     assert calls == {"get": 2, "mget": 1}
 
 
-def test_a_cold_list_takes_at_most_six_commands_and_an_invalidation_four(
+def test_a_cold_list_takes_at_most_seven_commands_and_an_invalidation_four(
     cache: Any, redis_server: RedisServer, namespace: str
 ) -> None:
     lists = IDListCache(cache, namespace=namespace)
@@ -81,7 +81,7 @@ def test_a_cold_list_takes_at_most_six_commands_and_an_invalidation_four(
     assert sum(calls.values()) <= 4  # three with django-redis; Django's own doesn't tell whether a value arrived
     with redis_server.counting() as calls:
         lists.load("jobs", Scan("a"))
-    assert sum(calls.values()) <= 6
+    assert sum(calls.values()) <= 7
 
 
 def test_values_and_lists_keep_their_times(cache: Any, redis_server: RedisServer, namespace: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -126,6 +127,28 @@ def test_an_error_reaches_the_one_whose_scan_failed_and_the_others_try_themselve
     with pytest.raises(OSError, match="no network"):
         first.result(SOON)
     assert [other.result(SOON) for other in others] == [["a"]] * 5
+
+
+def test_those_who_shared_a_scan_that_failed_try_themselves_too(
+    call: Callable[..., Future[list[str]]], clock: CountingClock
+) -> None:
+    scan = Scan(["early"])
+    first = call(scan)
+    assert scan.begun.wait(SOON)
+    calls = itertools.count()
+
+    def failing_at_first() -> list[str]:
+        if next(calls) == 0:
+            raise OSError("no network")
+        return ["a"]
+
+    others = [call(failing_at_first) for _ in range(5)]
+    clock.wait_for(threads=6)
+    scan.release.set()
+    assert first.result(SOON) == ["early"]
+    failed = [other for other in others if other.exception(SOON)]
+    assert len(failed) == 1
+    assert [other.result() for other in others if other not in failed] == [["a"]] * 4
 
 
 def test_all_get_their_own_error_when_all_fail(call: Callable[..., Future[list[str]]]) -> None:
