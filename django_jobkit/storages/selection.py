@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
-from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import FileSystemStorage, InMemoryStorage, InvalidStorageError, Storage, storages
 from django.utils.functional import LazyObject, empty
+from django.utils.module_loading import import_string
 
+from django_jobkit.exceptions import StorageMisconfigured
 from django_jobkit.jobs.files import JobStorage
 from django_jobkit.storages.filesystem import FileSystemJobStorage
 from django_jobkit.storages.generic import GenericJobStorage
 from django_jobkit.storages.memory import MemoryJobStorage
 
-_CONTRACT = ("read", "write", "delete", "delete_tree", "list_dirs", "atomic_swap")
+# By name, so that a site without these services needs none of their packages.
+_SERVICES: Final = {
+    "storages.backends.gcloud": "django_jobkit.storages.gcs.GCSJobStorage",
+    "storages.backends.s3": "django_jobkit.storages.s3.S3JobStorage",
+}
+_EXTRAS: Final = {"storages.backends.gcloud": "gcs", "storages.backends.s3": "s3"}
+_CONTRACT: Final = ("read", "write", "delete", "delete_tree", "list_dirs", "atomic_swap")
 
 
 def adapt(
     django_storage: Storage | JobStorage,
     *,
     timeout: float = 10.0,
-    concurrency: int = 10,  # noqa: ARG001
-    alias: str = "",  # noqa: ARG001
+    concurrency: int = 10,
+    alias: str = "",
 ) -> JobStorage:
     """The adapter for a Django storage; what already keeps the contract is returned as it is.
 
@@ -38,7 +48,41 @@ def adapt(
         return MemoryJobStorage(cast(InMemoryStorage, storage))
     if _stores_like(storage, FileSystemStorage):
         return FileSystemJobStorage(cast(FileSystemStorage, storage), timeout=timeout)
+    for module, adapter in _SERVICES.items():
+        if any(base.__module__ == module for base in type(storage).__mro__):
+            made = import_string(adapter)(storage, timeout=timeout, concurrency=concurrency, alias=alias)
+            return cast(JobStorage, made)
     return GenericJobStorage(storage)
+
+
+def from_settings(alias: str, *, timeout: float = 10.0, concurrency: int = 10) -> JobStorage:
+    """The adapter for the storage of this alias in ``STORAGES``.
+
+    Raises `StorageMisconfigured` if there is none, or it can't be made; it then names the extra to install, if that
+    is what is missing.
+    """
+    try:
+        django_storage = storages[alias]
+    except (ImportError, ImproperlyConfigured, InvalidStorageError) as error:
+        backend = str(settings.STORAGES.get(alias, {}).get("BACKEND", ""))
+        for module, extra in _EXTRAS.items():
+            if backend.startswith(module) and _is_missing(error):
+                raise StorageMisconfigured(
+                    f"Storage {alias!r} needs packages that aren't installed. "
+                    f'Run: pip install "django-jobkit[{extra}]" ({error})'
+                ) from error
+        raise StorageMisconfigured(f"Storage {alias!r} can't be used: {error}") from error
+    return adapt(django_storage, timeout=timeout, concurrency=concurrency, alias=alias)
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether an import is what failed, wherever in the chain: django-storages says it in its own way."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ImportError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _unwrapped(lazy: LazyObject[Storage]) -> Storage:
