@@ -55,6 +55,8 @@ class GCSJobStorage(ObjectJobStorage):
     ``concurrency`` at a time.
     """
 
+    min_write_interval: Final = 1.0
+    """Seconds: what would only repeat a record within them isn't sent."""
     _service = "Google Cloud Storage"
 
     def __init__(self, storage: Storage, *, timeout: float = 10.0, concurrency: int = 10, alias: str = "") -> None:

@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from django_jobkit.exceptions import StorageMisconfigured
 from django_jobkit.jobs.files import JobStorage
+from django_jobkit.storages.faults import describe
 from django_jobkit.storages.filesystem import FileSystemJobStorage
 from django_jobkit.storages.generic import GenericJobStorage
 from django_jobkit.storages.memory import MemoryJobStorage
@@ -63,26 +64,23 @@ def from_settings(alias: str, *, timeout: float = 10.0, concurrency: int = 10) -
     """
     try:
         django_storage = storages[alias]
-    except (ImportError, ImproperlyConfigured, InvalidStorageError) as error:
+    except (ImportError, ImproperlyConfigured, TypeError) as error:  # TypeError: an option
         backend = str(settings.STORAGES.get(alias, {}).get("BACKEND", ""))
         for module, extra in _EXTRAS.items():
             if backend.startswith(module) and _is_missing(error):
                 raise StorageMisconfigured(
                     f"Storage {alias!r} needs packages that aren't installed. "
-                    f'Run: pip install "django-jobkit[{extra}]" ({error})'
+                    f'Run: pip install "django-jobkit[{extra}]" ({describe(error)})'
                 ) from error
-        raise StorageMisconfigured(f"Storage {alias!r} can't be used: {error}") from error
+        raise StorageMisconfigured(f"Storage {alias!r} can't be used: {describe(error)}") from error
     return adapt(django_storage, timeout=timeout, concurrency=concurrency, alias=alias)
 
 
 def _is_missing(error: Exception) -> bool:
-    """Whether an import is what failed, wherever in the chain: django-storages says it in its own way."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ImportError):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    """Whether a package is what is missing, and not a name in it; django-storages says it in its own way."""
+    if isinstance(error, InvalidStorageError):
+        return isinstance(error.__cause__, ModuleNotFoundError)
+    return isinstance(error.__context__, ImportError)
 
 
 def _unwrapped(lazy: LazyObject[Storage]) -> Storage:
