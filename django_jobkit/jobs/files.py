@@ -46,6 +46,9 @@ class JobStorage(Protocol):
     All methods may be called from many threads at once. Besides what each method names, anything that goes wrong
     (no permission, no network, a full disk, a missing bucket) is `StorageUnavailable` with the cause chained,
     within a bounded time; it is never reported as a missing file or as an empty listing.
+
+    A storage that takes only so many writes of one file may have an attribute ``min_write_interval``, in seconds:
+    news are written at any rate, mere repetitions within that time are left out.
     """
 
     @property

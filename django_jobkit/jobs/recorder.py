@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime, timedelta
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..exceptions import InvalidJobID, JobBusy, StatusNotFound
 from . import ids
@@ -22,6 +22,8 @@ from .store import utc_now
 from .swap import NotSaved, Previous, Saved, Store, swap
 
 S = TypeVar("S", bound=Status)
+
+RENEW_AT: Final = 1 / 3  # of the lease: two renewals may fail before it ends
 
 Apply = Callable[[S, S | None], object]
 """``apply(next, prev)`` changes ``next`` after carry-over; ``prev`` is the previous record, or None. On a conflict
@@ -124,6 +126,9 @@ class Recorder(Generic[S]):
         work goes on. Over a job that has succeeded only ``queued`` (a new request) and ``succeeded`` are written.
         An unreadable previous record is logged, and the status saved without carry-over. With a lease, a worker
         whose lease another has taken over records nothing any more, and that is logged.
+
+        Where the store has a ``min_write_interval``, a record that would only repeat what was saved less than that
+        long ago is not written.
         """
         if self.store is None:
             return
@@ -133,6 +138,8 @@ class Recorder(Generic[S]):
             self._warn_not_saved(job_id, status, error.cause)
         except _LeaseLost as error:
             self.logger.warning("job %a not recorded as %a: %s", job_id, str(status.state), error, extra=_extra(job_id))
+        except _Repeated:
+            pass
         else:
             if saved is None or saved.status.state != State.RUNNING:
                 with self._lock:
@@ -176,6 +183,7 @@ class Recorder(Generic[S]):
                 extra=_extra(job_id),
             )
         was_terminal = prev is not None and prev.is_terminal  # before apply gets hold of it
+        recent = self._recent(prev)
         may_record = self._may_record(job_id, previous)
         next_ = self._next(status, prev, apply)
         if was_terminal and not next_.is_terminal and next_.state != State.QUEUED:
@@ -187,7 +195,27 @@ class Recorder(Generic[S]):
             raise _LeaseLost("another worker has taken the job over")
         if next_.state == State.RUNNING and (lease_id := self._lease_on(job_id)):
             self.put_lease(next_, lease_id)
+        if recent is not None and self._only_repeats(next_, recent):
+            raise _Repeated
         return next_
+
+    def _recent(self, prev: S | None) -> S | None:
+        """A copy of the previous record if it is so fresh that the storage may not take another write yet."""
+        interval: float = getattr(self.store, "min_write_interval", 0.0)
+        if prev is None or prev.updated_at is None or not interval:
+            return None
+        age = (self.now() - prev.updated_at).total_seconds()
+        return prev.clone() if 0 <= age < interval else None
+
+    def _only_repeats(self, next_: S, recent: S) -> bool:
+        """Whether ``next_`` says nothing that ``recent`` doesn't. That a lease has hardly begun is no news."""
+        expiry = _expiry(recent)
+        if self.lease is not None and expiry is not None:
+            if (expiry - self.now()).total_seconds() < self.lease * (1 - RENEW_AT):
+                return False
+            vars(recent)["lease_expires_at"] = getattr(next_, "lease_expires_at", None)
+        recent.job_id, recent.updated_at = next_.job_id, next_.updated_at  # stamped by the save
+        return next_ == recent and next_.extra == recent.extra
 
     def _may_record(self, job_id: str, previous: Previous[S]) -> Callable[[S], bool]:
         lease_id = self._lease_on(job_id)
@@ -242,6 +270,10 @@ class Recorder(Generic[S]):
 
 class _LeaseLost(Exception):
     pass
+
+
+class _Repeated(Exception):
+    """There is nothing new to be written."""
 
 
 def _expiry(status: Status | None) -> datetime | None:

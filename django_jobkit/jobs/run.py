@@ -16,14 +16,13 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from ..exceptions import StatusNotEncodable
-from .recorder import Claim, Recorder
+from .recorder import RENEW_AT, Claim, Recorder
 from .status import State, Status
 from .swap import NotSaved, Previous, Saved, swap
 
 S = TypeVar("S", bound=Status)
 
 END_TRIES: Final = 3  # each of them already retries within the storage's own time limit
-RENEW_AT: Final = 1 / 3  # of the lease: two renewals may fail before it ends
 
 
 class Run(Generic[S]):

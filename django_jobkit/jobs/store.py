@@ -70,6 +70,11 @@ class StatusStore(Generic[S]):
         self.locate = locate or under_job_dir("jobs")
         self.clock = clock or utc_now
 
+    @property
+    def min_write_interval(self) -> float:
+        """The seconds that the storage wants between two writes of one file; 0.0 where it doesn't say."""
+        return float(getattr(self.storage, "min_write_interval", 0.0))
+
     def get(self, job_id: str) -> S:
         """The status last saved.
 
