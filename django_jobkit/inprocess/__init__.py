@@ -5,6 +5,7 @@ from __future__ import annotations
 from .cancellation import Cancellation, current_cancellation
 from .queue import JobQueue
 from .report import QueueState, QueueStats, StopReport
+from .retry import exponential, linear, with_retry
 
 __all__ = [
     "Cancellation",
@@ -13,4 +14,7 @@ __all__ = [
     "QueueStats",
     "StopReport",
     "current_cancellation",
+    "exponential",
+    "linear",
+    "with_retry",
 ]

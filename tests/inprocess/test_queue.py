@@ -13,7 +13,7 @@ import weakref
 
 import pytest
 
-from django_jobkit.inprocess import JobQueue, QueueState, current_cancellation
+from django_jobkit.inprocess import JobQueue, QueueState, current_cancellation, with_retry
 
 from .helpers import PATIENCE, Clock, Held, eventually
 
@@ -392,6 +392,20 @@ def test_a_job_that_does_not_listen_is_left_running_and_counted(busy):
     assert eventually(lambda: queue.stats().state == "stopped")
     report = queue.stop()
     assert (report.cancelled, report.running, report.drained) == (1, 0, False)
+
+
+def test_a_retried_job_stops_waiting_when_it_is_cancelled(make_queue):
+    failed = threading.Event()
+
+    def job():
+        failed.set()
+        raise OSError
+
+    queue = make_queue(1)
+    queue.enqueue(with_retry(job, 5, lambda attempts: 3600.0))
+    assert failed.wait(PATIENCE)
+    report = queue.stop(0, grace=PATIENCE)
+    assert (report.cancelled, report.running, queue.stats().failed) == (1, 0, 1)
 
 
 def test_delayed_jobs_are_not_waited_for_but_reported(make_queue):
