@@ -38,4 +38,7 @@ def decode(payload: object) -> list[str] | None:
     if payload.startswith(f"{_JSON}\n"):
         return cast("list[str]", json.loads(payload[2:]))
     lines = payload.split("\n")
-    return lines[1:] if lines[0] == _LINES else None
+    if lines[0] != _LINES:
+        return None
+    del lines[0]
+    return lines

@@ -31,6 +31,8 @@ for the IDs with growing pauses, and take the lease over once it is gone.
 What this can't do: a process that can't reach the cache can't tell the others. If `invalidate` fails, its own
 process goes without the cache until it has reached it; other processes may list the deleted job until their list's
 ``ttl`` ends. The same goes for a Redis that comes back with an old snapshot, and for replicas that lag behind.
+A memcached takes no item above 1 MB, some 30,000 IDs: longer lists fail there, and with them, for some seconds each
+time, the cache.
 """
 
 from __future__ import annotations

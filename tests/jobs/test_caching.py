@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.cache import cache as default_cache
 from django.core.cache.backends.base import memcache_key_warnings
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
@@ -601,6 +602,16 @@ def test_both_caches_of_a_kit_share_what_they_know_of_the_cache(cache: DictCache
     asked = len(cache.calls)
     assert statuses.get("a") is None
     assert len(cache.calls) == asked
+
+
+def test_djangos_lazy_cache_will_do() -> None:
+    """The same caches from every thread, though Django hands each thread a cache object of its own."""
+    lists, statuses = IDListCache(default_cache, namespace="lazy"), TTLCache[str](default_cache, namespace="lazy")
+    statuses.set("a", "value")
+    lists.load("jobs", Scan("a"))
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(statuses.get, "a").result(SOON) == "value"
+        assert pool.submit(lists.load, "jobs", never).result(SOON) == ["a"]
 
 
 @pytest.mark.parametrize("text", ["仕事", "a b", "x" * 300, "\0\n", "a:b*?[", "\ud800", ""])
