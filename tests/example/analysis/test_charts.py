@@ -40,6 +40,10 @@ def test_characters_that_xml_cannot_write_are_replaced():
     assert clean("a\x00b\x0b\ud800\n") == "a\ufffdb\ufffd\ufffd\n"
 
 
+def test_titles_and_labels_may_hold_any_character():
+    drawn(word_chart("W\x0b", [("a\x00", 1)]))
+
+
 def drawn(svg):
     root = ElementTree.fromstring(svg)
     assert root.tag == f"{SVG}svg"
