@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -131,6 +132,10 @@ class JobKit:
             self, task, args, kwargs or {}, job_id=job_id, prefix=prefix, replace=replace, fields=fields
         )
 
+    def hand_over(self, task: Any, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Give the recorded job to its task's engine. Raises what the engine does."""
+        submission.hand_over(task, job_id, args, kwargs)
+
     def job_dir(self, job_id: str) -> str:
         """The storage name of the job's directory, ``PREFIX/{job_id}``. Raises `InvalidJobID`."""
         return f"{self.prefix}/{ids.sanitize(job_id)}"
@@ -190,12 +195,13 @@ class JobKits:
 
     def __init__(self) -> None:
         self._kits: dict[str, JobKit] = {}
+        self._makers: dict[str, Callable[[str], JobKit]] = {}
         self._lock = threading.Lock()
 
     def __getitem__(self, alias: str) -> JobKit:
         with self._lock:
             if (kit := self._kits.get(alias)) is None:
-                kit = self._kits[alias] = JobKit(alias)
+                kit = self._kits[alias] = self._makers.get(alias, JobKit)(alias)
             return kit
 
     def __contains__(self, alias: object) -> bool:
@@ -208,6 +214,24 @@ class JobKits:
         """Have every kit made anew, as when settings changed in a test."""
         with self._lock:
             self._kits.clear()
+
+    @contextmanager
+    def made_by(self, alias: str, make: Callable[[str], JobKit]) -> Iterator[None]:
+        """Within the block, have ``make(alias)`` make this alias's kit; see `django_jobkit.testing`."""
+        previous = self._makers.get(alias)
+        try:
+            self._make_by(alias, make)
+            yield
+        finally:
+            self._make_by(alias, previous)
+
+    def _make_by(self, alias: str, make: Callable[[str], JobKit] | None) -> None:
+        with self._lock:
+            self._kits.pop(alias, None)
+            if make is None:
+                self._makers.pop(alias, None)
+            else:
+                self._makers[alias] = make
 
 
 jobkits = JobKits()

@@ -31,7 +31,7 @@ def submit(
 ) -> str:
     """See `JobKit.enqueue`."""
     command = _command_of(task)
-    job_id = ids.new(prefix or command or "job") if job_id is None else ids.sanitize(job_id)
+    job_id = ids.new(prefix or command or "job", now=kit.recorder.now()) if job_id is None else ids.sanitize(job_id)
     _record_queued(kit, job_id, command, replace=replace, fields=fields)
     if _in_transaction():
         # The rows that the task is about must be there when it starts.
@@ -79,11 +79,16 @@ def _is_unfinished(kit: JobKit, status: Status) -> bool:
 
 def _enqueue(kit: JobKit, task: Any, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     try:
-        _call(task)(job_id, *args, **kwargs)
+        kit.hand_over(task, job_id, args, kwargs)
     except BaseException as error:
         failed = kit.status_class(state=State.FAILED, error=f"It could not be queued. {errortext.describe(error)}")
         kit.recorder.record(job_id, failed)
         raise
+
+
+def hand_over(task: Any, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """See `JobKit.hand_over`."""
+    _call(task)(job_id, *args, **kwargs)
 
 
 def _call(task: Any) -> Callable[..., Any]:
