@@ -6,13 +6,10 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 from django.db import transaction
-from django.test import override_settings
 
 from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusUnavailable
 from django_jobkit.jobs import JobStatus, State
-from django_jobkit.kit import jobkits
 from django_jobkit.tracking import tracked
-from tests.jobs.fakes import Clock, DictStorage
 
 
 @tracked(command="summarize")
@@ -36,24 +33,18 @@ class Queue:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(jobkit_clock):
+    return jobkit_clock
 
 
 @pytest.fixture
-def storage():
-    return DictStorage()
+def storage(jobkit_storage):
+    return jobkit_storage
 
 
 @pytest.fixture
-def kit(storage, clock, request):
-    with override_settings(JOBKIT={"default": {"CACHE": None} | getattr(request, "param", {})}):
-        jobkits.forget()
-        kit = jobkits["default"]
-        vars(kit).update(storage=storage)
-        kit.store.clock = clock
-        yield kit
-    jobkits.forget()
+def kit(jobkit, clock):
+    return jobkit
 
 
 @pytest.fixture
@@ -114,7 +105,7 @@ def test_an_engine_that_refuses_leaves_the_job_failed_with_the_reason(kit, queue
 
 
 def test_without_a_record_nothing_is_handed_over(kit, storage, queue):
-    storage.write_fails = True
+    storage.fail("write")
     with pytest.raises(StatusUnavailable):
         kit.submit(queue)
     assert queue.taken == []
@@ -149,7 +140,7 @@ def test_a_job_that_has_ended_runs_again_under_its_id(kit, queue, clock, state):
     kit.store.save(
         "a", JobStatus(state=state, attempts=1, title="t", queued_at=clock.now, result=7, finished_at=clock.now)
     )
-    clock.now += timedelta(days=1)
+    clock.advance(timedelta(days=1))
     kit.enqueue(queue, job_id="a")
     status = kit.store.get("a")
     assert status == JobStatus(
@@ -164,18 +155,18 @@ def test_a_job_that_has_ended_runs_again_under_its_id(kit, queue, clock, state):
     assert summarize("a", "again") == "again"
 
 
-@pytest.mark.parametrize("kit", [{"LEASE": 60}], indirect=True)
+@pytest.mark.jobkit(LEASE=60)
 def test_a_running_job_whose_worker_is_gone_can_be_submitted_again(kit, queue, clock):
     kit.store.save("a", JobStatus(state=State.RUNNING, lease_id="x", lease_expires_at=clock.now + timedelta(seconds=1)))
     with pytest.raises(JobExists):
         kit.enqueue(queue, job_id="a")
-    clock.now += timedelta(seconds=1)
+    clock.advance(1)
     kit.enqueue(queue, job_id="a")
     assert len(queue.taken) == 1
 
 
 def test_a_damaged_record_is_only_replaced_when_asked_for(kit, storage, queue):
-    storage._put("jobs/a/status.json", b"{ broken")
+    storage.write("jobs/a/status.json", b"{ broken")
     with pytest.raises(StatusCorrupt):
         kit.enqueue(queue, job_id="a")
     kit.enqueue(queue, job_id="a", replace=True)

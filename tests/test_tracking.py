@@ -6,7 +6,6 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.test import override_settings
 
 from django_jobkit.exceptions import (
     InvalidJobID,
@@ -17,43 +16,26 @@ from django_jobkit.exceptions import (
     StorageUnavailable,
 )
 from django_jobkit.jobs import JobStatus, State
-from django_jobkit.jobs.store import utc_now
-from django_jobkit.kit import jobkits
 from django_jobkit.tracking import stop_requested, tracked
-from tests.jobs.fakes import Clock, DictStorage
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(jobkit_clock):
+    return jobkit_clock
 
 
 @pytest.fixture
-def storage(clock):
-    return DictStorage()
-
-
-def make_kit(storage, clock, **settings):
-    """The default kit on a storage of the test's own."""
-    jobkits.forget()
-    kit = jobkits["default"]
-    vars(kit).update(storage=storage)
-    kit.store.clock = clock
-    return kit
+def storage(jobkit_storage):
+    return jobkit_storage
 
 
 @pytest.fixture
-def kit(storage, clock):
-    with override_settings(JOBKIT={"default": {"CACHE": None}}):
-        yield make_kit(storage, clock)
-    jobkits.forget()
+def kit(jobkit, clock):
+    return jobkit
 
 
-@pytest.fixture
-def leased(storage, clock):
-    with override_settings(JOBKIT={"default": {"CACHE": None, "LEASE": 600, "PROGRESS_INTERVAL": 0.001}}):
-        yield make_kit(storage, clock)
-    jobkits.forget()
+fast = pytest.mark.jobkit(PROGRESS_INTERVAL=0.001)
+leased = pytest.mark.jobkit(LEASE=600, PROGRESS_INTERVAL=0.001)
 
 
 @tracked(command="double")
@@ -65,7 +47,7 @@ def double(job, number):
 def test_a_job_of_a_few_lines_gets_its_whole_life_recorded(kit, clock):
     kit.recorder.record("a", JobStatus(state=State.QUEUED, owner="mika", queued_at=clock.now))
     queued_at = clock.now
-    clock.now += timedelta(seconds=5)
+    clock.advance(5)
 
     assert double("a", 21) == 42
 
@@ -160,7 +142,7 @@ def test_an_invalid_id_runs_nothing(kit, storage):
 
 
 def test_when_it_cannot_be_told_whether_the_job_is_done_nothing_runs(kit, storage):
-    storage.read_fails = True
+    storage.fail("read")
     with pytest.raises(StatusUnavailable):
         double("a", 21)
 
@@ -168,9 +150,9 @@ def test_when_it_cannot_be_told_whether_the_job_is_done_nothing_runs(kit, storag
 def test_a_begin_that_cannot_be_recorded_does_not_stop_the_work(kit, storage, caplog):
     @tracked()
     def work(job):
-        storage.write_fails = False
+        pass
 
-    storage.write_fails = True
+    storage.fail("write")
     work("a")
     assert (kit.store.get("a").state, kit.store.get("a").attempts) == (State.SUCCEEDED, 1)
     assert "could not be recorded" in caplog.text
@@ -179,7 +161,7 @@ def test_a_begin_that_cannot_be_recorded_does_not_stop_the_work(kit, storage, ca
 def test_an_end_that_cannot_be_recorded_is_tried_again_and_then_logged_as_an_error(kit, storage, caplog):
     @tracked()
     def work(job):
-        storage.write_fails = True
+        storage.fail("write", times=None)
         job._run._interval = 0
         return 7
 
@@ -220,7 +202,7 @@ def test_what_the_function_returns_is_recorded_if_a_file_can_hold_it(kit, caplog
     assert said in caplog.text
 
 
-def test_outputs_are_files_in_the_jobs_directory_and_listed(kit, storage):
+def test_outputs_are_files_in_the_jobs_directory_and_listed(kit):
     @tracked()
     def work(job):
         job.save_output("chart.svg", "<svg/>")
@@ -232,8 +214,8 @@ def test_outputs_are_files_in_the_jobs_directory_and_listed(kit, storage):
 
     work("a")
     assert kit.store.get("a").outputs == ["chart.svg", "pages/1.txt"]
-    assert storage.files["jobs/a/chart.svg"].data == b"<svg></svg>"
-    assert set(storage.files) == {"jobs/a/chart.svg", "jobs/a/pages/1.txt", "jobs/a/status.json"}
+    assert kit.files["jobs/a/chart.svg"] == b"<svg></svg>"
+    assert set(kit.files) == {"jobs/a/chart.svg", "jobs/a/pages/1.txt", "jobs/a/status.json"}
 
 
 # --- progress ---------------------------------------------------------------------------------------------------
@@ -248,10 +230,8 @@ def wait_for(condition) -> None:
     raise AssertionError("it did not come about in time")
 
 
-@override_settings(JOBKIT={"default": {"CACHE": None, "PROGRESS_INTERVAL": 0.001}})
-def test_progress_is_recorded_while_the_job_runs_and_its_last_value_lands(storage, clock):
-    kit = make_kit(storage, clock)
-
+@fast
+def test_progress_is_recorded_while_the_job_runs_and_its_last_value_lands(kit):
     @tracked()
     def work(job):
         job.progress(1, 3, "reading")
@@ -277,16 +257,14 @@ def test_a_million_steps_write_next_to_nothing(kit, storage):
     assert kit.store.get("a").progress_current == 99_999
 
 
-@override_settings(JOBKIT={"default": {"CACHE": None, "PROGRESS_INTERVAL": 0.001}})
-def test_progress_that_cannot_be_recorded_never_fails_the_job(storage, clock, caplog):
-    kit = make_kit(storage, clock)
-
+@fast
+def test_progress_that_cannot_be_recorded_never_fails_the_job(kit, storage, caplog):
     @tracked()
     def work(job):
-        storage.write_fails = True
+        storage.fail("write", times=None)
         job.progress(1, 3)
         wait_for(lambda: "progress can't be recorded" in caplog.text)
-        storage.write_fails = False
+        storage.mend()
         wait_for(lambda: kit.store.get("a").progress_current == 1)
 
     work("a")
@@ -309,22 +287,24 @@ def test_a_progress_that_is_no_fit_number_never_fails_the_job(kit, value, record
 # --- cancelled, and leases --------------------------------------------------------------------------------------
 
 
-def test_a_job_that_was_deleted_meanwhile_is_told_and_stays_deleted(leased, storage, caplog):
+@leased
+def test_a_job_that_was_deleted_meanwhile_is_told_and_stays_deleted(kit, caplog):
     @tracked()
     def work(job):
         assert not job.cancelled
-        leased.history.delete("a")
+        kit.history.delete("a")
         job.progress(1)
         wait_for(lambda: job.cancelled)
         job.check_cancelled()
 
     with pytest.raises(JobCancelled):
         work("a")
-    assert storage.files == {}
+    assert kit.files == {}
     assert "no longer this worker's" in caplog.text
 
 
-def test_a_second_delivery_is_busy_while_the_first_runs(leased):
+@leased
+def test_a_second_delivery_is_busy_while_the_first_runs(kit):
     @tracked()
     def work(job, again):
         if again:
@@ -332,48 +312,48 @@ def test_a_second_delivery_is_busy_while_the_first_runs(leased):
                 work("a", False)
 
     work("a", True)
-    assert leased.store.get("a").attempts == 1
-    assert leased.store.get("a").lease_id == ""
+    assert kit.store.get("a").attempts == 1
+    assert kit.store.get("a").lease_id == ""
 
 
-def test_a_worker_whose_lease_was_taken_over_is_told_and_cannot_record(leased, clock, caplog):
+@leased
+def test_a_worker_whose_lease_was_taken_over_is_told_and_cannot_record(kit, clock):
     @tracked()
     def work(job, nested):
         if nested:
             return "second"
-        clock.now += timedelta(seconds=601)  # as if it had been paused
+        clock.advance(601)  # as if it had been paused
         assert work("a", True) == "second"
         job.progress(1)
         wait_for(lambda: job.cancelled)
         return "first"
 
     work("a", False)
-    status = leased.store.get("a")
+    status = kit.store.get("a")
     assert (status.state, status.result, status.attempts) == (State.SUCCEEDED, "second", 2)
 
 
-@override_settings(JOBKIT={"default": {"CACHE": None, "LEASE": 0.3}})
-def test_a_lease_is_kept_alive_while_the_job_runs(storage):
-    kit = make_kit(storage, utc_now)
-
+@pytest.mark.jobkit(LEASE=0.3)
+def test_a_lease_is_kept_alive_while_the_job_runs(jobkit):
     @tracked()
     def work(job):
-        first = kit.store.get("a").lease_expires_at
-        wait_for(lambda: kit.store.get("a").lease_expires_at > first + timedelta(seconds=0.2))
+        first = jobkit.store.get("a").lease_expires_at
+        wait_for(lambda: jobkit.store.get("a").lease_expires_at > first + timedelta(seconds=0.2))
 
     work("a")
-    assert kit.store.get("a").lease_expires_at is None
+    assert jobkit.store.get("a").lease_expires_at is None
 
 
-def test_a_job_submitted_anew_while_it_runs_is_superseded(leased):
+@leased
+def test_a_job_submitted_anew_while_it_runs_is_superseded(kit):
     @tracked()
     def work(job):
-        leased.enqueue(lambda job_id: None, job_id="a", replace=True)
+        kit.enqueue(lambda job_id: None, job_id="a", replace=True)
         job.progress(1)
         wait_for(lambda: job.cancelled)
 
     work("a")
-    assert leased.store.get("a").state == State.QUEUED
+    assert kit.store.get("a").state == State.QUEUED
 
 
 def test_an_engine_can_ask_its_jobs_to_end(kit):
@@ -418,7 +398,7 @@ def test_async_functions_are_tracked_just_so(kit):
 def test_a_cancelled_async_job_has_its_end_recorded(kit):
     async def life():
         task = asyncio.create_task(adouble("a", 101))
-        while not (kit.storage.files and kit.store.get("a").state == State.RUNNING):
+        while not (kit.files and kit.store.get("a").state == State.RUNNING):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -437,11 +417,8 @@ def test_the_wrapper_has_the_name_of_the_function_and_takes_an_id():
 def test_an_unavailable_output_storage_fails_the_job_with_the_reason(kit, storage):
     @tracked()
     def work(job):
-        storage.write_fails = True
-        try:
-            job.save_output("a.txt", b"")
-        finally:
-            storage.write_fails = False
+        storage.fail("write", where="*/a.txt")
+        job.save_output("a.txt", b"")
 
     with pytest.raises(StorageUnavailable):
         work("a")
