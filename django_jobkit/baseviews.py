@@ -77,17 +77,9 @@ class KitView(View):
 
     # --- who may ----------------------------------------------------------------------------------------------------
 
-    def may(self, action: Action) -> bool:
-        """Whether the access object lets this person do this to jobs at all."""
-        return self.kit.access.allows(self.request, action)
-
-    def may_with_job(self, action: Action, status: Status | None) -> bool:
-        """Whether the access object lets this person do this to this job."""
-        return self.may(action) and self.kit.access.allows_job(self.request, action, self.job_id, status)
-
     def admit(self) -> None:
         """Raise PermissionDenied for whom the access object doesn't let in."""
-        if not self.may(self.action):
+        if not self.kit.access.allows(self.request, self.action):
             raise PermissionDenied
 
     def admit_to_job(self, status: Status | None) -> None:
@@ -97,6 +89,20 @@ class KitView(View):
             raise HiddenJob(self.job_id)
         if self.action != Action.VIEW and not access.allows_job(self.request, self.action, self.job_id, status):
             raise PermissionDenied
+
+    def may(self, action: Action) -> bool:
+        """Whether to offer this person to do this to jobs. No where it can't be found out: it is asked again then."""
+        try:
+            return self.kit.access.allows(self.request, action)
+        except HANDLED:
+            return False
+
+    def may_with_job(self, action: Action, status: Status | None) -> bool:
+        """Whether to offer this person to do this to this job."""
+        try:
+            return self.may(action) and self.kit.access.allows_job(self.request, action, self.job_id, status)
+        except HANDLED:
+            return False
 
     # --- the job ----------------------------------------------------------------------------------------------------
 

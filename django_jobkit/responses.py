@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from django.apps import apps
-from django.conf import settings
+from django.conf import global_settings, settings
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, is_valid_path, reverse
 from django.utils.translation import gettext_lazy as _
 
 from .exceptions import (
@@ -179,14 +178,12 @@ def with_retry(response: HttpResponse, answer: Answer) -> HttpResponse:
 def login_redirect(request: HttpRequest) -> HttpResponse:
     """To the login page, and from there back here.
 
-    That is LOGIN_URL; where the site hasn't set it, the admin's login page if there is an admin.
+    That is LOGIN_URL; where it is left at Django's default and the site has no such page, the admin's login page.
     """
-    url = resolve_url(settings.LOGIN_URL)
-    is_set: bool = settings.is_overridden("LOGIN_URL")  # type: ignore[misc]  # unknown to the stubs
-    if not is_set and apps.is_installed("django.contrib.admin"):
+    parts = urlsplit(resolve_url(settings.LOGIN_URL))
+    if settings.LOGIN_URL == global_settings.LOGIN_URL and not is_valid_path(settings.LOGIN_URL):
         with suppress(NoReverseMatch):
-            url = reverse("admin:login")
-    parts = urlsplit(url)
+            parts = urlsplit(reverse("admin:login"))
     elsewhere = parts.netloc and parts.netloc != request.get_host()
     query = QueryDict(parts.query, mutable=True)
     query[REDIRECT_FIELD_NAME] = request.build_absolute_uri() if elsewhere else request.get_full_path()

@@ -45,23 +45,29 @@ class JobHistoryView(PageView):
 
 
 class JobDetailView(PageView):
-    """One job. While it isn't finished, the page loads itself again."""
+    """One job. While it isn't finished, the page loads itself again, unless the query says ``reload=off``."""
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         status, file = self.read_job()
         retry_of = member(status, "retry_of") or ""
-        return self.page(
+        reload_seconds = RELOAD_SECONDS.get(status.state)
+        reloads = reload_seconds is not None and request.GET.get("reload") != "off"
+        response = self.page(
             "job",
             _title_of(self.job_id, status),
             job=status,
             outputs=outputs_of(self.kit, self.job_id, status),
             other_fields=other_fields(status),
             record=raw_record(file.data),
-            reload_seconds=RELOAD_SECONDS.get(status.state),
+            reload_seconds=reload_seconds,
+            reloads=reloads,
             retry_of_url=self.links.to("detail", retry_of) if ids.is_valid(retry_of) else "",
             status_url=self.links.to("status", self.job_id),
             delete_url=self.links.to("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
         )
+        if reloads:
+            response["Refresh"] = str(reload_seconds)
+        return response
 
 
 class JobDeleteView(PageView):

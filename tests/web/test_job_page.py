@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from django_jobkit.job_page import Field, Output, other_fields, outputs_of, raw_record
+from django_jobkit.jobs import JobStatus, Status, codec, json_field
+
+
+@dataclass(kw_only=True)
+class ComicStatus(JobStatus):
+    pages: int = json_field(0)
+    cover: str = json_field("", omit="never")
+    printed_at: datetime | None = json_field(None)
+    tags: list[str] = json_field([])
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("summary.json", "/media/jobs/abc/summary.json"),
+        ("charts/by region.svg", "/media/jobs/abc/charts/by%20region.svg"),
+        ("100%#1?.txt", "/media/jobs/abc/100%25%231%3F.txt"),
+        ("月次.csv", "/media/jobs/abc/%E6%9C%88%E6%AC%A1.csv"),
+        ("..hidden", "/media/jobs/abc/..hidden"),
+        ("<b>.txt", "/media/jobs/abc/%3Cb%3E.txt"),
+    ],
+)
+def test_outputs_in_the_jobs_directory_are_linked(kit, name, url):
+    assert outputs_of(kit, "abc", JobStatus(outputs=[name])) == [Output(name, url)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        ".",
+        "..",
+        "../other-job/status.json",
+        "a/../../b",
+        "a/./b",
+        "a//b",
+        "/etc/passwd",
+        "//evil.example/x",
+        "\\\\evil.example\\x",
+        "..\\..\\x",
+        "a/",
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        "https://evil.example/x",
+        "data:text/html,<script>",
+        "C:file.txt",
+        " javascript:alert(1)",
+        "java\nscript:x",
+        "a\0b",
+        "a\u202egnp.exe",
+    ],
+)
+def test_names_that_lead_elsewhere_are_text(kit, name):
+    assert outputs_of(kit, "abc", JobStatus(outputs=[name])) == [Output(name, "")]
+
+
+def test_outputs_keep_their_order(kit):
+    outputs = outputs_of(kit, "abc", JobStatus(outputs=["b", "a", "../c"]))
+    assert [output.name for output in outputs] == ["b", "a", "../c"]
+
+
+def test_a_status_without_outputs_has_none(kit):
+    assert outputs_of(kit, "abc", Status()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        NotImplementedError(),
+        ValueError("not accessible via a URL"),
+        AttributeError("no private key to sign"),
+        "ftp://x/y",
+    ],
+)
+def test_a_storage_without_usable_urls_costs_the_link_only(kit, monkeypatch, url):
+    def answer(name):
+        if isinstance(url, Exception):
+            raise url
+        return url
+
+    monkeypatch.setattr(kit.django_storage, "url", answer)
+    assert outputs_of(kit, "abc", JobStatus(outputs=["a.txt"])) == [Output("a.txt", "")]
+
+
+def test_a_signed_url_elsewhere_is_linked(kit, monkeypatch):
+    monkeypatch.setattr(kit.django_storage, "url", lambda name: f"https://storage.example/{name}?Signature=x")
+    url = "https://storage.example/jobs/abc/a.txt?Signature=x"
+    assert outputs_of(kit, "abc", JobStatus(outputs=["a.txt"])) == [Output("a.txt", url)]
+
+
+class TestOtherFields:
+    def test_the_sites_own_fields_are_shown_as_they_are_stored(self):
+        moment = datetime(2026, 8, 31, tzinfo=UTC)
+        status = ComicStatus(
+            job_id="x", title="t", pages=3, printed_at=moment, tags=["a", "<b>"], result={"n": [1, None]}
+        )
+        assert other_fields(status) == [
+            Field("result", '{"n":[1,null]}'),
+            Field("pages", "3"),
+            Field("cover", ""),
+            Field("printed_at", "", moment),
+            Field("tags", '["a","<b>"]'),
+        ]
+
+    def test_members_that_the_class_does_not_know_are_shown_too(self):
+        status = codec.decode(
+            b'{"job_id":"x","outputs":["a"],"huge":1e999,"flag":true,"nothing":null,"text":"t"}', Status
+        )
+        assert other_fields(status) == [
+            Field("outputs", '["a"]'),
+            Field("huge", "1e999"),
+            Field("flag", "true"),
+            Field("nothing", "null"),
+            Field("text", "t"),
+        ]
+
+    def test_a_long_value_is_cut(self):
+        [field] = other_fields(JobStatus(result="x" * 10_000))
+        assert len(field.text) == 2_000
+        assert field.text.endswith("…")
+
+    def test_deep_nesting_is_no_problem(self):
+        status = codec.decode(b'{"deep":' + b"[" * 9_000 + b"]" * 9_000 + b"}", JobStatus)
+        assert other_fields(status)[0].text.startswith("[[[")
+
+
+class TestRawRecord:
+    @pytest.mark.parametrize(
+        "document",
+        [
+            "{}",
+            "[]",
+            '{"a":1}',
+            '{"a": {}, "b": [], "c": [1, {"d": [[], {}]}]}',
+            '{"text":"a { b } [ c ] , : \\" \\\\","n":-1.50e+10,"big":123456789012345678901234567890,"x":null}',
+            '{"月":"次"}',
+        ],
+    )
+    def test_it_is_the_same_json_with_line_breaks(self, document):
+        assert json.loads(raw_record(document.encode())) == json.loads(document)
+
+    def test_it_is_indented_and_its_numbers_stay_as_they_were_spelt(self):
+        assert raw_record(b' {"a":[1.50,{}],"b":{"c":1e999}} ') == (
+            '{\n  "a": [\n    1.50,\n    {}\n  ],\n  "b": {\n    "c": 1e999\n  }\n}'
+        )
+
+    def test_characters_that_hide_others_are_escaped(self):
+        shown = raw_record('{"a":"x\u202ey\u2028\x7f\x85"}'.encode())
+        assert shown == '{\n  "a": "x\\u202ey\\u2028\\u007f\\u0085"\n}'
+        assert json.loads(shown) == {"a": "x\u202ey\u2028\x7f\x85"}
+
+    @pytest.mark.parametrize(
+        "data", [b'{"a":"' + b"x" * 500_000 + b'"}', b"[" * 5_000 + b"]" * 5_000, b"[" + b"1," * 200_000 + b"1]"]
+    )
+    def test_a_long_or_deep_one_is_cut(self, data):
+        assert len(raw_record(data)) <= 400_000
