@@ -178,7 +178,7 @@ class SiteStore(StatusStore[Any]):
     def save(self, job_id: str, status: Any, *, if_version: IfVersion = ANY) -> str:
         version = super().save(job_id, status, if_version=if_version)
         if if_version is ABSENT:  # a new job, as the recorder knows; others appear when the list's TTL ends
-            self.kit.ids_cache.invalidate(self.kit.prefix)
+            self.kit.ids_cache.announce(self.kit.prefix, ids.sanitize(job_id))
         return version
 
     def saved(self, job_id: str, status: Any) -> None:

@@ -58,6 +58,13 @@ def test_a_recorded_job_is_in_the_history_at_once(kit):
     assert [item.status.title for item in kit.history.page(1, 20).items] == ["t"]
 
 
+def test_a_new_job_costs_the_history_no_new_listing(kit):
+    kit.recorder.record("a", JobStatus(state=State.QUEUED))
+    kit.history.page(1, 20)
+    kit.recorder.record("b", JobStatus(state=State.QUEUED))
+    kit.history.ids_cache.load("jobs", lambda: pytest.fail("no listing is needed"))
+
+
 def test_a_change_of_a_job_is_in_the_history_at_once(kit):
     kit.recorder.record("a", JobStatus(state=State.QUEUED))
     kit.history.page(1, 20)

@@ -22,23 +22,24 @@ def safe_name(text: str, *, also: str = "", limit: int = 100) -> str:
     return "#" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()  # no quoted text has "#"
 
 
-def encode(job_ids: list[str]) -> str:
-    """One text that holds all IDs: a line with the mark of its format, then a line for each ID.
+def encode(job_ids: list[str], heard: int = 0) -> str:
+    """One text that holds all IDs: a line with the mark of its format and ``heard``, then a line for each ID.
 
     A text is much faster to pickle than a list. JSON is for IDs that contain a line feed.
     """
-    lines = "\n".join((_LINES, *job_ids))
-    return lines if lines.count("\n") == len(job_ids) else f"{_JSON}\n{json.dumps(job_ids)}"
+    lines = "\n".join((f"{_LINES}{heard}", *job_ids))
+    return lines if lines.count("\n") == len(job_ids) else f"{_JSON}{heard}\n{json.dumps(job_ids)}"
 
 
-def decode(payload: object) -> list[str] | None:
-    """A fresh list of the IDs; None if there is no payload, or one in the format of another version."""
+def decode(payload: object) -> tuple[list[str], int] | None:
+    """A fresh list of the IDs, and ``heard``; None if there is no payload, or one in the format of another version."""
     if not isinstance(payload, str):
         return None
-    if payload.startswith(f"{_JSON}\n"):
-        return cast("list[str]", json.loads(payload[2:]))
-    lines = payload.split("\n")
-    if lines[0] != _LINES:
+    head, _, rest = payload.partition("\n")
+    if not head[1:].isdecimal():
         return None
-    del lines[0]
-    return lines
+    if head[0] == _JSON:
+        return cast("list[str]", json.loads(rest)), int(head[1:])
+    if head[0] != _LINES:
+        return None
+    return payload.split("\n")[1:], int(head[1:])

@@ -40,6 +40,7 @@ class Cache(Protocol):
     def set(self, key: str, value: object, timeout: float | None = None) -> object: ...
     def set_many(self, data: dict[str, object], timeout: float | None = None) -> object: ...
     def add(self, key: str, value: object, timeout: float | None = None) -> bool | None: ...
+    def incr(self, key: str) -> int: ...
     def touch(self, key: str, timeout: float | None = None) -> object: ...
     def delete(self, key: str) -> bool | None: ...
     def delete_many(self, keys: list[str]) -> object: ...
@@ -111,6 +112,10 @@ class GuardedCache:
     def add(self, key: str, value: object, ttl: float | None) -> bool:
         """Store the value unless there is one; whether it was stored."""
         return self._ask("add", lambda cache: _add(cache, key, value, ttl))
+
+    def count_up(self, key: str) -> int:
+        """Add 1 to a number that never expires and begins at 0; its new value."""
+        return self._ask("incr", lambda cache: _count_up(cache, key))
 
     def set(self, key: str, value: object, ttl: float) -> None:
         """Store the value for ``ttl`` seconds, or see to it that no older one is found later."""
@@ -281,7 +286,28 @@ def _add(cache: Cache, key: str, value: object, ttl: float | None) -> bool:
     return bool(added)
 
 
+def _count_up(cache: Cache, key: str) -> int:
+    try:
+        number = cache.incr(key)
+    except ValueError:  # Django's way to say that there is no such number yet
+        _add(cache, key, 0, None)
+        number = cache.incr(key)
+    if not isinstance(number, int):
+        raise _NoAnswer("incr answered with no number")
+    return number
+
+
 def _pay(cache: Cache, owed: list[str]) -> None:
     _add(cache, _PROBE, 1, 1)  # the one call whose failure nothing can hide
     for start in range(0, len(owed), _DELETE_AT_ONCE):
         cache.delete_many(owed[start : start + _DELETE_AT_ONCE])
+
+
+def guarded(cache: Cache | GuardedCache | None) -> GuardedCache:
+    """The guard of a cache, which may be one already."""
+    return cache if isinstance(cache, GuardedCache) else GuardedCache(cache)
+
+
+def seconds(given: float | None, default: float) -> float:
+    """A time to live as it was asked for; None, 0 and less ask for the default."""
+    return given if given is not None and given > 0 else default

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..exceptions import InvalidJobID, NoTimestamp, StatusCorrupt, StatusNotFound, StatusUnavailable
 from . import codec, ids
 from .caching import IDListCache, TTLCache
-from .listing import collect
+from .listing import iterate
 from .paging import DEFAULT_CONCURRENCY, PageMeta, SortKey, adjust_item_count, load_items, select_ids
 from .status import Status
 from .store import StatusStore
@@ -92,7 +92,7 @@ class JobHistory:
     def ids(self) -> list[str]:
         """All job IDs, in no order; a fresh list. Raises `StorageUnavailable` when they can't be listed."""
         return self.ids_cache.load(
-            self.prefix, lambda: collect(self.store.storage, self.prefix, keep=self.keep), timeout=self.timeout
+            self.prefix, lambda: iterate(self.store.storage, self.prefix, keep=self.keep), timeout=self.timeout
         )
 
     def page(self, number: int, per_page: int) -> Page:

@@ -97,8 +97,13 @@ class Run(Generic[S]):
     # --- the run's own thread -----------------------------------------------------------------------------------
 
     def _start_keeper(self) -> None:
-        self._keeper = threading.Thread(target=self._keep, name=f"jobkit-run-{self.job_id}", daemon=True)
-        self._keeper.start()
+        keeper = threading.Thread(target=self._keep, name=f"jobkit-run-{self.job_id}", daemon=True)
+        try:
+            keeper.start()
+        except RuntimeError as error:  # too many threads, or the interpreter is ending; the work can still be done
+            self._logger.warning("job %s runs without records of its progress: %s", self.job_id, error)
+        else:
+            self._keeper = keeper
 
     def _keep(self) -> None:
         while self._wait_until_due():

@@ -78,6 +78,17 @@ class DictCache:
                     self._put(key, value, timeout)
             return []
 
+    def incr(self, key: str) -> int | None:
+        with self._lock:
+            if not self._called("incr", key):
+                return None
+            if not self._live(key):
+                raise ValueError(f"no key {key}")
+            number, expires = self._entries[key]
+            assert isinstance(number, int)
+            self._entries[key] = (number + 1, expires)
+            return number + 1
+
     def add(self, key: str, value: object, timeout: float | None = None) -> bool | None:
         with self._lock:
             if not self._called("add", key):

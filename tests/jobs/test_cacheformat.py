@@ -14,26 +14,26 @@ text = st.text(st.characters(exclude_categories=()), max_size=30)  # lone surrog
 @pytest.mark.parametrize(
     ("job_ids", "payload"),
     [
-        ([], "L"),
-        (["abc"], "L\nabc"),
-        (["b", "a", "b"], "L\nb\na\nb"),
-        ([""], "L\n"),
-        (["", ""], "L\n\n"),
-        (["a\r", "b\x85"], "L\na\r\nb\x85"),  # only the line feed ends a line
-        (["a\nb", "c"], 'J\n["a\\nb", "c"]'),
+        ([], "L7"),
+        (["abc"], "L7\nabc"),
+        (["b", "a", "b"], "L7\nb\na\nb"),
+        ([""], "L7\n"),
+        (["", ""], "L7\n\n"),
+        (["a\r", "b\x85"], "L7\na\r\nb\x85"),  # only the line feed ends a line
+        (["a\nb", "c"], 'J7\n["a\\nb", "c"]'),
     ],
 )
 def test_a_list_is_one_text(job_ids: list[str], payload: str) -> None:
-    assert encode(job_ids) == payload
-    assert decode(payload) == job_ids
+    assert encode(job_ids, 7) == payload
+    assert decode(payload) == (job_ids, 7)
 
 
 @given(st.lists(text))
 def test_any_list_reads_back(job_ids: list[str]) -> None:
-    assert decode(pickle.loads(pickle.dumps(encode(job_ids)))) == job_ids
+    assert decode(pickle.loads(pickle.dumps(encode(job_ids)))) == (job_ids, 0)
 
 
-@pytest.mark.parametrize("payload", [None, "", "X\nabc", "abc", b"L\nabc", ["abc"], 7])
+@pytest.mark.parametrize("payload", [None, "", "X0\nabc", "L\nabc", "Lx\nabc", "abc", b"L0\nabc", ["abc"], 7])
 def test_what_this_version_did_not_write_is_no_list(payload: object) -> None:
     assert decode(payload) is None
 

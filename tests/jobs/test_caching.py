@@ -205,7 +205,7 @@ class TestIDListCache:
         lists.load("jobs", Scan("a"))
         cache.calls.clear()
         lists.load("jobs", never)
-        assert [method for method, _ in cache.calls] == ["get", "get"]
+        assert [method for method, _ in cache.calls] == ["get_many", "get"]
 
     def test_nothing_found_is_a_result(self, lists: IDListCache) -> None:
         assert lists.load("jobs", Scan()) == []
@@ -244,6 +244,79 @@ class TestIDListCache:
         assert lists.load("jobs", interrupted) == ["deleted", "a"], "who asked before the deletion may still see it"
         assert lists.load("jobs", Scan("a")) == ["a"]
         assert process(cache).load("jobs", never) == ["a"]
+
+    def test_an_announced_id_is_listed_at_once_in_every_process_without_a_scan(
+        self, lists: IDListCache, cache: DictCache
+    ) -> None:
+        lists.load("jobs", Scan("a"))
+        lists.announce("jobs", "b")
+        lists.announce("jobs", "c")
+        for each in (lists, process(cache)):
+            assert each.load("jobs", never) == ["a", "b", "c"]
+
+    def test_news_take_one_command_more_and_no_news_none(self, lists: IDListCache, cache: DictCache) -> None:
+        lists.announce("jobs", "a")
+        lists.load("jobs", Scan("a"))
+        cache.calls.clear()
+        lists.load("jobs", never)
+        assert [method for method, _ in cache.calls] == ["get_many", "get"]
+        lists.announce("jobs", "b")
+        cache.calls.clear()
+        lists.load("jobs", never)
+        assert [method for method, _ in cache.calls] == ["get_many", "get", "get_many"]
+
+    def test_an_id_announced_while_it_is_scanned_is_listed_once(self, lists: IDListCache) -> None:
+        def collect() -> list[str]:
+            lists.announce("jobs", "b")
+            lists.announce("jobs", "c")
+            return ["a", "b"]  # the scan has come past "b", and not yet past "c"
+
+        lists.load("jobs", collect)
+        assert lists.load("jobs", never) == ["a", "b", "c"]
+
+    def test_a_job_deleted_after_it_was_announced_does_not_come_back(self, lists: IDListCache) -> None:
+        scan = Scan("a")
+        lists.load("jobs", scan)
+        lists.announce("jobs", "b")
+        lists.invalidate("jobs")
+        assert lists.load("jobs", scan) == ["a"]
+        assert lists.load("jobs", never) == ["a"]
+
+    def test_announcements_outlive_the_list(self, lists: IDListCache, cache: DictCache, time: FakeTime) -> None:
+        lists.load("jobs", Scan())
+        lists.announce("jobs", "b")
+        time.now += 59
+        assert lists.load("jobs", never) == ["b"]
+
+    def test_a_lost_count_hides_news_until_the_list_ends_and_no_longer(
+        self, lists: IDListCache, cache: DictCache, time: FakeTime
+    ) -> None:
+        for n in range(3):
+            lists.announce("jobs", f"old{n}")
+        lists.load("jobs", Scan("a"))
+        cache.delete("jobkit:ids:c:jobs")
+        lists.announce("jobs", "b")
+        assert lists.load("jobs", never) == ["a"]
+        time.now += 60
+        assert lists.load("jobs", Scan("a", "b")) == ["a", "b"]
+        lists.announce("jobs", "c")
+        assert lists.load("jobs", never) == ["a", "b", "c"]
+
+    def test_more_news_than_are_read_at_once_show_the_latest(self, lists: IDListCache) -> None:
+        lists.load("jobs", Scan())
+        for n in range(2003):
+            lists.announce("jobs", str(n))
+        assert lists.load("jobs", never) == [str(n) for n in range(3, 2003)]
+
+    def test_what_cannot_be_announced_has_the_list_scanned_anew(
+        self, lists: IDListCache, cache: DictCache, time: FakeTime
+    ) -> None:
+        lists.load("jobs", Scan("a"))
+        cache.refuses = True
+        lists.announce("jobs", "b")
+        cache.refuses = False
+        time.now += 6
+        assert lists.load("jobs", Scan("a", "b")) == ["a", "b"]
 
     def test_lists_of_other_names_and_namespaces_stay(self, lists: IDListCache, cache: DictCache) -> None:
         lists.load("jobs", Scan("a"))
@@ -340,7 +413,7 @@ class TestIDListCache:
             with pytest.raises(ListTimeout):
                 process(cache).load("jobs", never, timeout=3)
             asked = [method for method, _ in cache.calls]
-            assert asked == ["get", "get", "add"] + ["get_many"] * len(time.slept)
+            assert asked == ["get_many", "get", "add"] + ["get_many"] * len(time.slept)
             return []
 
         lists.load("jobs", collect)
