@@ -5,6 +5,7 @@ This is the one place that asks the access object.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +20,7 @@ from .access import Action
 from .exceptions import StatusCorrupt, StatusNotFound
 from .jobs import ids
 from .jobs.files import StoredFile
+from .jobs.staleness import Staleness, staleness
 from .jobs.status import Status
 from .kit import jobkits
 from .links import Links
@@ -131,6 +133,10 @@ class KitView(View):
             if isinstance(error, HiddenJob) or not self.has_remains():
                 raise
         self.kit.history.delete(self.job_id)
+
+    def doubt(self, status: Status) -> Staleness:
+        """Whether an unfinished job looks lost just now."""
+        return staleness(status, datetime.now(UTC), queued_after=self.kit.settings.queued_warning)
 
     # --- answers ----------------------------------------------------------------------------------------------------
 

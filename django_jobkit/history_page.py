@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,28 +42,36 @@ class HistoryLine:
     delete_url: str
     problem: str
     problem_text: str | _StrPromise
+    doubt: str
 
     @property
     def progress(self) -> Progress | None:
         return progress_of(self.status)
 
 
-def lines_of(items: Iterable[Any], links: Links, *, may_delete: bool) -> list[HistoryLine]:
-    """The table's lines; one that can't be read has a link to delete it, for those who may."""
-    return [_line_of(item, links, may_delete) for item in items]
+def lines_of(
+    items: Iterable[Any], links: Links, *, may_delete: bool, doubt: Callable[[Status], str]
+) -> list[HistoryLine]:
+    """The table's lines; one that can't be read has a link to delete it, for those who may.
+
+    ``doubt`` tells whether an unfinished job looks lost, as `staleness` does.
+    """
+    return [_line_of(item, links, may_delete, doubt) for item in items]
 
 
-def _line_of(item: Any, links: Links, may_delete: bool) -> HistoryLine:
+def _line_of(item: Any, links: Links, may_delete: bool, doubt: Callable[[Status], str]) -> HistoryLine:
     job_id = member(item, "job_id") or ""
     valid = ids.is_valid(job_id)
     problem = item.problem if isinstance(item, HistoryRow) else ""
+    status = item.status if isinstance(item, HistoryRow) else item
     return HistoryLine(
         job_id=job_id,
-        status=item.status if isinstance(item, HistoryRow) else item,
+        status=status,
         url=links.to("detail", job_id) if valid and problem != "missing" else "",
         delete_url=links.to("delete", job_id) if valid and may_delete and problem in ("missing", "corrupt") else "",
         problem=problem,
         problem_text=PROBLEMS.get(problem, problem),
+        doubt=doubt(status) if isinstance(status, Status) else "",
     )
 
 

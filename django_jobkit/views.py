@@ -40,7 +40,7 @@ class JobHistoryView(PageView):
         settings = self.kit.settings
         number, per_page = read_page(request.GET, settings.per_page, settings.max_per_page, lenient=True)
         page = self.kit.history.page(number, per_page)
-        lines = lines_of(page.items, self.links, may_delete=self.may(Action.DELETE))
+        lines = lines_of(page.items, self.links, may_delete=self.may(Action.DELETE), doubt=self.doubt)
         return self.page("history", _("Jobs"), rows=lines, meta=page.meta)
 
 
@@ -56,6 +56,7 @@ class JobDetailView(PageView):
             "job",
             _title_of(self.job_id, status),
             job=status,
+            doubt=self.doubt(status),
             outputs=outputs_of(self.kit, self.job_id, status),
             other_fields=other_fields(status),
             record=raw_record(file.data),

@@ -123,6 +123,19 @@ class TestHistory:
         kit.metadata_cache.delete("d")
         assert [row[1] for row in rows(get(staff))] == ["Not a job ID", *["Can’t be read just now"] * 3]
 
+    def test_an_unfinished_job_that_looks_lost_says_so(self, staff, kit):
+        past = datetime(2026, 1, 1, tzinfo=UTC)
+        put(kit, "c", data=b'{"state":"running","lease_expires_at":"2026-01-01T00:00:00Z"}')
+        put(kit, "b", data=b'{"state":"queued","queued_at":"2026-01-01T00:00:00Z"}')
+        put(kit, "a", state=State.RUNNING, queued_at=past)
+        shown = rows(get(staff))
+        assert shown[0][1:3] == ["Running", "No sign of life"]
+        assert shown[1][1:3] == ["Queued", "Waiting for long"]
+        assert shown[2][1:3] == ["Running", "a"]
+        assert "no sign of life for longer than its lease" in get(staff, "detail", "c")
+        assert "See whether a worker is up." in get(staff, "detail", "b")
+        assert "jobkit-doubt" not in get(staff, "detail", "a")
+
     def test_an_empty_history_says_so(self, staff, kit):
         shown = seen(staff)
         assert any("There are no jobs yet" in piece for piece in shown)
