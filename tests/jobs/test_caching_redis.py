@@ -68,7 +68,17 @@ def test_a_warm_page_takes_three_commands(cache: Any, redis_server: RedisServer,
     with redis_server.counting() as calls:
         job_ids = lists.load("jobs", never)
         assert statuses.get_many(job_ids) == page
-    assert calls == {"get": 2, "mget": 1}
+    assert calls == {"get": 1, "mget": 2}
+
+
+def test_a_new_job_is_listed_by_one_command_more(cache: Any, redis_server: RedisServer, namespace: str) -> None:
+    lists = IDListCache(cache, namespace=f"{namespace}:ids")
+    lists.load("jobs", lambda: ["a"])
+    lists.announce("jobs", "b")
+    lists.announce("jobs", "c")
+    with redis_server.counting() as calls:
+        assert lists.load("jobs", never) == ["a", "b", "c"]
+    assert calls == {"get": 1, "mget": 2}
 
 
 def test_a_cold_list_takes_at_most_seven_commands_and_an_invalidation_four(
