@@ -131,6 +131,16 @@ def _check_cache(kit: JobKit) -> Iterable[CheckMessage]:
             id="jobkit.W004",
         )
 
+    if backend == _REDIS and (
+        options.get("IGNORE_EXCEPTIONS") or getattr(settings, "DJANGO_REDIS_IGNORE_EXCEPTIONS", 0)
+    ):
+        yield Warning(
+            f"The cache {alias!r} of {kit.name_of('CACHE')} hides its failures (IGNORE_EXCEPTIONS), so an outage costs "
+            f"a page two timeouts instead of one, and old rows may show up after it.",
+            hint="Set it to False for this cache: the kit goes on without a cache that fails.",
+            id="jobkit.W006",
+        )
+
 
 def _check_prefixes() -> Iterable[CheckMessage]:
     """Two histories in one place would show, and delete, each other's jobs."""

@@ -91,6 +91,12 @@ def test_a_sound_site_has_nothing_to_say():
             "SOCKET_CONNECT_TIMEOUT",
             "seconds",
         ),
+        (
+            site(cache=REDIS | {"OPTIONS": BOUNDED | {"IGNORE_EXCEPTIONS": True}}),
+            "jobkit.W006",
+            "hides its failures",
+            "False",
+        ),
         (site(comics={"PREFIX": "jobs/comics", "CACHE": None}), "jobkit.W005", "in one place", "PREFIX"),
         (site(comics={"PREFIX": " jobs/", "CACHE": None}), "jobkit.W005", "in one place", "PREFIX"),
     ],
