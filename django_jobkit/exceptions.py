@@ -97,8 +97,24 @@ class JobExists(JobKitError):
     """A job under this ID is queued or running. Submit under another ID, or ask for it to be replaced."""
 
 
+class QueueFull(JobKitError):
+    """As many jobs are waiting as may. Nothing was accepted: answer 429, or submit again later."""
+
+
+class QueueStopped(JobKitError):
+    """The queue is stopping with its process and takes no more jobs. Nothing was accepted: answer 503."""
+
+
+class ArgumentsRefused(JobKitError, TypeError, ValueError):
+    """A task's arguments can't be kept until it runs: they aren't JSON, or too long. Nothing was accepted."""
+
+
 class PermanentJobError(JobKitError):
     """Raised by a job that would fail again just so: it is recorded as failed, and the engine isn't to retry it."""
+
+
+class ResultRefused(PermanentJobError):
+    """What a task returned can't stand in its record: it isn't JSON, or too long. The job is failed, though it ran."""
 
 
 class JobCancelled(JobKitError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
@@ -16,6 +18,17 @@ from .jobs.swap import NotSaved, Previous, swap
 
 if TYPE_CHECKING:
     from .kit import JobKit
+
+_handing_over: ContextVar[Status | None] = ContextVar("jobkit_handing_over", default=None)
+
+
+def handing_over(job_id: str) -> Status | None:
+    """The ``queued`` record of this job, if it is being handed to its engine right here; None for any other.
+
+    An engine that is called with a job's ID then knows that the job is recorded, without reading.
+    """
+    status = _handing_over.get()
+    return status if status is not None and status.job_id == job_id else None
 
 
 def submit(
@@ -32,24 +45,31 @@ def submit(
     """See `JobKit.enqueue`."""
     command = _command_of(task)
     job_id = ids.new(prefix or command or "job", now=kit.recorder.now()) if job_id is None else ids.sanitize(job_id)
-    _record_queued(kit, job_id, command, replace=replace, fields=fields)
+    defaults = {"command": command, "queued_at": kit.recorder.now()}
+    status = kit.status_class(state=State.QUEUED, **{**defaults, **fields})
+    status.extra.update(_members_for(task, args, kwargs))
+    status = record_queued(kit, job_id, status, replace=replace)
     if _in_transaction():
         # The rows that the task is about must be there when it starts.
-        transaction.on_commit(lambda: _enqueue(kit, task, job_id, args, kwargs))
+        transaction.on_commit(lambda: _enqueue(kit, task, status, args, kwargs))
     else:
-        _enqueue(kit, task, job_id, args, kwargs)
+        _enqueue(kit, task, status, args, kwargs)
     return job_id
 
 
-def _record_queued(kit: JobKit, job_id: str, command: str, *, replace: bool, fields: Mapping[str, Any]) -> None:
-    now = kit.recorder.now()
-    status = kit.status_class(state=State.QUEUED, **{"command": command, "queued_at": now, **fields})
+def record_queued(kit: JobKit, job_id: str, status: Status, *, replace: bool = False) -> Status:
+    """Record a submission, over a job that has ended at most, and return what is now the record.
+
+    Raises `JobExists` over a job that is queued or running, unless ``replace``; `StatusUnavailable`.
+    """
+    status.job_id = job_id
+    now = status.queued_at
     try:
         kit.store.save(job_id, status, if_version=ABSENT)
     except VersionConflict:
         pass
     else:
-        return
+        return status
 
     def decide(previous: Previous[Any]) -> Any:
         if previous.error is not None and not (replace and isinstance(previous.error, StatusCorrupt)):
@@ -66,24 +86,52 @@ def _record_queued(kit: JobKit, job_id: str, command: str, *, replace: bool, fie
         return next_
 
     try:
-        swap(kit.store, job_id, decide)
+        saved = swap(kit.store, job_id, decide)
     except NotSaved as error:
         raise error.cause from None
+    return status if saved is None else saved.status
 
 
 def _is_unfinished(kit: JobKit, status: Status) -> bool:
-    if status.state == State.RUNNING and kit.settings.lease is not None:
+    has_lease = kit.settings.lease is not None or getattr(status, "lease_expires_at", None) is not None
+    if status.state == State.RUNNING and has_lease:
         return is_alive(status, kit.recorder.now())  # else its worker is gone
     return status.state in (State.QUEUED, State.RUNNING)
 
 
-def _enqueue(kit: JobKit, task: Any, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _members_for(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the task's engine wants to have in the record besides; raises what it has against the arguments."""
+    backend = get_backend() if callable(get_backend := getattr(task, "get_backend", None)) else None
+    members = getattr(backend, "jobkit_members", None)
+    return cast("Mapping[str, Any]", members(task, args, kwargs)) if callable(members) else {}
+
+
+def _enqueue(kit: JobKit, task: Any, status: Status, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     try:
-        kit.hand_over(task, job_id, args, kwargs)
+        with _noted(status):
+            kit.hand_over(task, status.job_id, args, kwargs)
     except BaseException as error:
-        failed = kit.status_class(state=State.FAILED, error=f"It could not be queued. {errortext.describe(error)}")
-        kit.recorder.record(job_id, failed)
+        record_failed(kit, status.job_id, f"It could not be queued. {errortext.describe(error)}")
         raise
+
+
+@contextmanager
+def _noted(status: Status) -> Iterator[None]:
+    token = _handing_over.set(status)
+    try:
+        yield
+    finally:
+        _handing_over.reset(token)
+
+
+def record_failed(kit: JobKit, job_id: str, error: str) -> None:
+    """Record that the job will not be run, and why. Never raises for trouble with the storage."""
+
+    def keep(next_: Status, prev: Status | None) -> None:
+        if prev is not None:
+            next_.extra.update(prev.extra)
+
+    kit.recorder.record(job_id, kit.status_class(state=State.FAILED, error=error), keep)
 
 
 def hand_over(task: Any, job_id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

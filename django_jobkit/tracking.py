@@ -7,7 +7,8 @@ import functools
 import inspect
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
@@ -34,6 +35,47 @@ _OWN_FRAMES: Final = str(Path(__file__).resolve().parent)
 
 stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("jobkit_stop_requested", default=None)
 """Set by an engine around a run: whether it wants its jobs to end."""
+
+
+class Engine:
+    """An engine that takes part in the runs it calls for. Subclass it, and call the function within `engine_of`.
+
+    Methods may be called from other threads than the run's. Only `starting` and `check_result` may raise.
+    """
+
+    lease: float | None = None
+    """Seconds; None for the kit's own LEASE."""
+
+    def starting(self, next_: Any, prev: Any) -> None:
+        """About to record the start over ``prev`` (None: there is no record), once for each try at saving.
+
+        May add to ``next_``, which is saved. What is raised here reaches the engine; nothing is recorded then.
+        """
+
+    def started(self, status: Any) -> None:
+        """The start has been recorded, as ``status``. Without a lease, the recording may have failed: None then."""
+
+    def check_result(self, result: Any) -> None:
+        """Raise what the job is to fail with, if its function may not return this."""
+
+    def ending(self, status: Any, error: BaseException | None) -> None:
+        """About to record the end, once for each try at saving; may change ``status``, which is saved."""
+
+    def ended(self, status: Any, error: BaseException | None) -> None:
+        """The end has been recorded, as ``status``; None if it couldn't be, or the job isn't this worker's any more."""
+
+
+_engine: ContextVar[tuple[str, Engine] | None] = ContextVar("jobkit_engine", default=None)
+
+
+@contextmanager
+def engine_of(job_id: str, engine: Engine) -> Iterator[None]:
+    """Within the block, let ``engine`` take part in the run of this job, and of no other that is run on the way."""
+    token = _engine.set((job_id, engine))
+    try:
+        yield
+    finally:
+        _engine.reset(token)
 
 
 class Job:
@@ -170,7 +212,7 @@ def _sync_wrapper(function: Callable[..., Any], command: str, alias: str) -> Cal
         if tracker is None:
             return None
         try:
-            result = function(tracker.job, *args, **kwargs)
+            result = tracker.checked(function(tracker.job, *args, **kwargs))
         except BaseException as error:
             tracker.failed(error)
             if isinstance(error, PermanentJobError):
@@ -195,7 +237,7 @@ def _async_wrapper(function: Callable[..., Any], command: str, alias: str) -> Ca
         if tracker is None:
             return None
         try:
-            result = await function(tracker.job, *args, **kwargs)
+            result = tracker.checked(await function(tracker.job, *args, **kwargs))
         except BaseException as error:
             # Shielded: a task cancelled once more still has its end recorded, by the thread.
             await asyncio.shield(asyncio.to_thread(tracker.failed, error))
@@ -211,29 +253,38 @@ def _async_wrapper(function: Callable[..., Any], command: str, alias: str) -> Ca
 class _Tracker:
     """One run's job, and its end record."""
 
-    def __init__(self, job: Job, run: Run[Any]) -> None:
+    def __init__(self, job: Job, run: Run[Any], engine: Engine) -> None:
         self.job = job
         self.run = run
+        self.engine = engine
         job._run = run
+
+    def checked(self, result: Any) -> Any:
+        """What the function has returned, if its engine has nothing against it."""
+        self.engine.check_result(self.job.result if result is None else result)
+        return result
 
     def succeeded(self, result: Any) -> None:
         self.job.result = self.job.result if result is None else result
-        self._finish(State.SUCCEEDED, "")
+        self._finish(State.SUCCEEDED, None)
 
     def failed(self, error: BaseException) -> None:
-        self._finish(State.FAILED, errortext.describe(error, skip=_OWN_FRAMES))
+        self._finish(State.FAILED, error)
 
-    def _finish(self, state: State, error: str) -> None:
+    def _finish(self, state: State, error: BaseException | None) -> None:
+        text = "" if error is None else errortext.describe(error, skip=_OWN_FRAMES)
         result = _recordable(self.job.job_id, self.job.result)
 
         def end(status: Any) -> None:
             status.state = state
-            status.error = error
+            status.error = text
             if hasattr(status, "finished_at"):
                 status.finished_at = self.run.recorder.now()
             if hasattr(status, "result"):
                 status.result = result
+            self.engine.ending(status, error)
 
+        recorded = False
         try:
             recorded = self.run.finish(end)
         except NotSaved as failure:
@@ -253,18 +304,23 @@ class _Tracker:
                     state,
                     extra={"job_id": self.job.job_id},
                 )
+        self.engine.ended(self.run.saved.status if recorded and self.run.saved else None, error)
 
 
 def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
     kit = jobkits[alias]
     job_id = ids.sanitize(job_id)
-    recorder: Recorder[Any] = Recorder(kit.store, lease=kit.settings.lease)
+    set_ = _engine.get()
+    engine = set_[1] if set_ is not None and set_[0] == job_id else Engine()
+    lease = kit.settings.lease if engine.lease is None else engine.lease
+    recorder: Recorder[Any] = Recorder(kit.store, lease=lease)
     begun = kit.status_class(state=State.RUNNING, command=command)
 
-    def start(next_: Any, _prev: Any) -> None:
+    def start(next_: Any, prev: Any) -> None:
         next_.attempts += 1
         if hasattr(next_, "started_at"):
             next_.started_at = recorder.now()
+        engine.starting(next_, prev)
 
     claim: Claim[Any] | None = recorder.claim(job_id, begun, start)
     if claim is None:
@@ -274,7 +330,8 @@ def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
     run = Run(
         recorder, job_id, claim, begun, live=job._write_into, interval=kit.settings.progress_interval, logger=logger
     )
-    return _Tracker(job, run)
+    engine.started(claim.saved.status if claim.saved else None)
+    return _Tracker(job, run, engine)
 
 
 def _count(value: Any) -> int:

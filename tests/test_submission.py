@@ -9,6 +9,7 @@ from django.db import transaction
 
 from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusUnavailable
 from django_jobkit.jobs import JobStatus, State
+from django_jobkit.submission import handing_over
 from django_jobkit.tracking import tracked
 
 
@@ -193,4 +194,55 @@ def test_an_engine_that_refuses_at_the_commit_reaches_the_caller_too(kit, queue)
 def test_no_database_is_needed(kit, queue, monkeypatch):
     monkeypatch.setattr(settings, "DATABASES", {})
     kit.submit(queue)
+    assert len(queue.taken) == 1
+
+
+class Backend:
+    """As much of a backend as has a say in the record."""
+
+    def jobkit_members(self, task, args, kwargs):
+        if "secret" in kwargs:
+            raise TypeError("not that")
+        return {"call": [*args]}
+
+
+class BackedQueue(Queue):
+    def get_backend(self):
+        return Backend()
+
+    def enqueue(self, job_id, *args, **kwargs):
+        super().enqueue(job_id, *args, **kwargs)
+        self.seen = [handing_over(job_id), handing_over("another")]
+
+
+def test_the_tasks_backend_can_add_to_the_record_and_finds_it_when_it_gets_the_task(kit):
+    queue = BackedQueue()
+    kit.enqueue(queue, ["a.csv"], job_id="a")
+    assert kit.store.get("a").extra == {"call": ["a.csv"]}
+    assert queue.seen[0].queued_at == kit.store.get("a").queued_at
+    assert queue.seen[1] is None
+    assert handing_over("a") is None
+
+
+def test_what_the_backend_adds_stays_when_the_job_could_not_be_queued(kit):
+    queue = BackedQueue()
+    queue.refuses = ConnectionError("full")
+    with pytest.raises(ConnectionError):
+        kit.enqueue(queue, ["a.csv"], job_id="a")
+    status = kit.store.get("a")
+    assert (status.state, status.extra) == (State.FAILED, {"call": ["a.csv"]})
+
+
+def test_arguments_that_the_backend_refuses_leave_no_record(kit, storage):
+    with pytest.raises(TypeError, match="not that"):
+        kit.submit(BackedQueue(), secret=1)
+    assert kit.files == {}
+
+
+def test_a_running_job_whose_lease_came_from_its_engine_can_be_submitted_again_when_that_ends(kit, queue, clock):
+    kit.store.save("a", JobStatus(state=State.RUNNING, lease_id="x", lease_expires_at=clock.now + timedelta(seconds=1)))
+    with pytest.raises(JobExists):
+        kit.enqueue(queue, job_id="a")
+    clock.now += timedelta(seconds=1)
+    kit.enqueue(queue, job_id="a")
     assert len(queue.taken) == 1

@@ -16,7 +16,7 @@ from django_jobkit.exceptions import (
     StorageUnavailable,
 )
 from django_jobkit.jobs import JobStatus, State
-from django_jobkit.tracking import stop_requested, tracked
+from django_jobkit.tracking import Engine, engine_of, stop_requested, tracked
 
 
 @pytest.fixture
@@ -423,3 +423,152 @@ def test_an_unavailable_output_storage_fails_the_job_with_the_reason(kit, storag
     with pytest.raises(StorageUnavailable):
         work("a")
     assert kit.store.get("a").error.startswith("StorageUnavailable")
+
+
+class Listener(Engine):
+    """Writes down what it is told of a run, and says what a test wants it to."""
+
+    def __init__(self, **answers):
+        self.heard = []
+        self.answers = answers
+        self.lease = answers.get("lease")
+
+    def note(self, what, *values):
+        self.heard.append(what)
+        if (answer := self.answers.get(what)) is not None:
+            answer(*values)
+
+    def starting(self, next_, prev):
+        self.note("starting", next_, prev)
+
+    def started(self, status):
+        self.note("started", status)
+
+    def check_result(self, result):
+        self.note("check_result", result)
+
+    def ending(self, status, error):
+        self.note("ending", status, error)
+
+    def ended(self, status, error):
+        self.note("ended", status, error)
+
+
+def test_an_engine_hears_of_the_run_that_it_calls_for_in_order_and_may_add_to_the_record(kit):
+    def add(next_, prev):
+        assert prev.state == State.QUEUED
+        next_.extra["worker"] = "w1"
+
+    engine = Listener(starting=add, ended=lambda status, error: seen.append((status.state, status.extra, error)))
+    seen = []
+    kit.recorder.record("a", JobStatus(state=State.QUEUED))
+    with engine_of("a", engine):
+        double("a", 21)
+    assert engine.heard == ["starting", "started", "check_result", "ending", "ended"]
+    assert seen == [(State.SUCCEEDED, {"worker": "w1"}, None)]
+    assert kit.store.get("a").extra == {"worker": "w1"}
+
+
+def test_an_engine_takes_part_in_no_other_run_that_is_made_on_the_way(kit):
+    @tracked()
+    def outer(job):
+        return double("inner", 1)
+
+    engine = Listener()
+    with engine_of("outer", engine):
+        outer("outer")
+    assert engine.heard.count("starting") == 1
+    assert kit.store.get("inner").state == State.SUCCEEDED
+    double("later", 1)
+    assert engine.heard.count("starting") == 1
+
+
+def test_an_engine_can_refuse_a_run_and_nothing_is_recorded(kit):
+    def refuse(next_, prev):
+        raise LookupError("not this one")
+
+    kit.recorder.record("a", JobStatus(state=State.FAILED, error="earlier"))
+    with engine_of("a", Listener(starting=refuse)), pytest.raises(LookupError):
+        double("a", 1)
+    assert kit.store.get("a").error == "earlier"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_result_that_its_engine_refuses_fails_the_job(kit, is_async):
+    def refuse(result):
+        raise PermanentJobError(f"not {result}")
+
+    if is_async:
+
+        @tracked()
+        async def work(job):
+            job.result = 7
+    else:
+
+        @tracked()
+        def work(job):
+            job.result = 7
+
+    engine = Listener(check_result=refuse, ended=lambda status, error: seen.append(error))
+    seen = []
+    with engine_of("a", engine):
+        asyncio.run(work("a")) if is_async else work("a")
+    status = kit.store.get("a")
+    assert (status.state, status.error.splitlines()[0]) == (State.FAILED, "PermanentJobError: not 7")
+    assert isinstance(seen[0], PermanentJobError)
+
+
+@leased
+def test_an_engine_may_put_a_job_back_that_it_has_told_to_end(kit):
+    def put_back(status, error):
+        if isinstance(error, JobCancelled):
+            status.state = State.QUEUED
+
+    @tracked()
+    def work(job):
+        job.check_cancelled()
+
+    token = stop_requested.set(lambda: True)
+    try:
+        with engine_of("a", Listener(ending=put_back)), pytest.raises(JobCancelled):
+            work("a")
+    finally:
+        stop_requested.reset(token)
+    status = kit.store.get("a")
+    assert (status.state, status.lease_id, status.attempts) == (State.QUEUED, "", 1)
+
+
+def test_an_engines_own_lease_counts_before_the_kits(kit, clock):
+    seen = []
+    with engine_of("a", Listener(lease=30, started=seen.append)):
+        double("a", 1)
+    assert seen[0].lease_expires_at == clock.now + timedelta(seconds=30)
+
+
+@leased
+def test_an_engine_hears_that_an_end_could_not_be_recorded(kit):
+    @tracked()
+    def work(job):
+        kit.store.delete("a")
+
+    seen = []
+    with engine_of("a", Listener(ended=lambda *args: seen.append(args))):
+        work("a")
+    assert seen == [(None, None)]
+
+
+@leased
+def test_a_job_runs_where_no_thread_can_be_started_to_keep_its_record(kit, monkeypatch, caplog):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    @tracked()
+    def work(job):
+        job.progress(1, 2)
+        return "done"
+
+    assert work("a") == "done"
+    assert kit.store.get("a").progress_current == 1
+    assert "runs without records of its progress: can't start new thread" in caplog.text
