@@ -31,8 +31,8 @@ class JobWatch:
     def _hear(self, *, job_id: str, status: JobStatus, **_: Any) -> None:
         self._heard.put((job_id, status))
 
-    def until_ended(self, job_ids: Iterable[str], say: Callable[[str], object]) -> Iterator[tuple[str, JobStatus]]:
-        """Yield each of the jobs with its status when it ends, and ``say`` what the others are doing meanwhile.
+    def until_ended(self, job_ids: Iterable[str], say: Callable[[str], object]) -> Iterator[JobStatus]:
+        """Yield the status of each of the jobs when it ends, and ``say`` what the others are doing meanwhile.
 
         Raises TimeoutError when nothing at all is heard for two minutes.
         """
@@ -46,6 +46,6 @@ class JobWatch:
                 continue
             if status.state in (State.SUCCEEDED, State.FAILED):
                 waiting.remove(job_id)
-                yield job_id, status
+                yield status
             elif status.state == State.RUNNING:
                 say(f"{status.title}: {status.progress_message or 'started'}")

@@ -29,7 +29,7 @@ class ProgressBar:
         self.done = 0
         self.drawn = bool(stream.isatty())
 
-    def advance(self, line: str, _: object = None) -> None:
+    def advance(self, line: str) -> None:
         """One more is done, about which ``line`` says something."""
         self.done += 1
         if self.drawn:

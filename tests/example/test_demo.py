@@ -1,4 +1,5 @@
 import http.cookiejar
+import json
 import re
 import signal
 import socket
@@ -50,6 +51,7 @@ def test_the_demo_runs_a_dozen_jobs_of_which_one_fails_for_its_reason_and_can_be
     assert "Jobs 1 to 12 of 12, newest first" in first.stdout
     assert re.findall(r"^ *(\d+)/12 ", first.stdout, re.M) == [str(n) for n in range(1, 13)]
     assert "\r" not in first.stdout
+    assert "http://127.0.0.1:8000/jobs/" in first.stdout
 
     second = demo(tmp_path, "--no-serve")
 
@@ -63,26 +65,12 @@ def test_the_demo_serves_the_site_on_a_free_port_and_ends_cleanly_on_ctrl_c(tmp_
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-u", MANAGE, "demo", "--port", str(port)],
-            cwd=tmp_path,
-            env=environment(tmp_path),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A test run in the background ignores Ctrl-C, and so would its children.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
+        process = start_demo(tmp_path, "--port", str(port))
         try:
-            shown = []
-            for line in process.stdout:
-                shown.append(line)
-                if "Ctrl-C" in line:
-                    break
-            output = "".join(shown)
+            output = output_until(process, "Ctrl-C")
             assert f"Port {port} is taken, so here is a free one." in output, output + process.stderr.read()
             history = re.search(r"^Jobs +(http://127\.0\.0\.1:\d+/jobs/)$", output, re.M)[1]
-            password = re.search(r"^Log in as demo with the password (\S+)$", output, re.M)[1]
+            password = re.search(r"^Log in as demo with the password (\S+) ", output, re.M)[1]
             page = logged_in(history, password)
         finally:
             process.send_signal(signal.SIGINT)
@@ -91,6 +79,44 @@ def test_the_demo_serves_the_site_on_a_free_port_and_ends_cleanly_on_ctrl_c(tmp_
     assert process.returncode == 0
     assert "Stopping." in end
     assert "Traceback" not in errors
+
+
+def test_a_demo_that_is_interrupted_ends_its_jobs_and_says_of_the_others_that_they_never_began(tmp_path):
+    process = start_demo(tmp_path, JOBKIT_EXAMPLE_RESAMPLES="3000")
+    output_until(process, "1/12")
+    process.send_signal(signal.SIGINT)
+    end, errors = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Stopping before the jobs are done" in end
+    assert errors == ""
+    records = [json.loads(path.read_bytes()) for path in tmp_path.glob("media/jobs/*/status.json")]
+    states = {record["state"] for record in records}
+    assert len(records) == 12
+    assert states == {"succeeded", "failed"}
+    assert any("stopped before the report was begun" in record.get("error", "") for record in records)
+
+
+def start_demo(data_dir, *arguments, **more):
+    return subprocess.Popen(
+        [sys.executable, "-u", MANAGE, "demo", *arguments],
+        cwd=data_dir,
+        env=environment(data_dir) | more,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A test run in the background ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def output_until(process, words):
+    shown = []
+    for line in process.stdout:
+        shown.append(line)
+        if words in line:
+            break
+    return "".join(shown)
 
 
 def logged_in(url, password):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import signal
 from argparse import ArgumentParser
+from contextlib import suppress
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
@@ -41,18 +42,21 @@ class Command(BaseCommand):
     def handle(self, *args: Any, no_serve: bool, port: int, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         call_command("migrate", verbosity=0)
+        password = make_demo_user()
         try:
             job_ids = self.run_jobs()
             self.show_history()
             self.require_expected_ends(job_ids)
-            if not no_serve:
-                self.serve(port)
+            if no_serve:
+                self.show_urls(port, password)
+                self.stdout.write("These pages are there while `manage.py runserver` runs.")
             else:
-                self.stdout.write("\nTo look at them in a browser, run the command again without --no-serve.")
+                self.serve(port, password)
         except (JobKitError, TimeoutError) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
-            self.stdout.write("\nStopping. Jobs that are running come to their end first.")
+            self.stdout.write("\nStopping before the jobs are done; those that are running come to their end.")
+            raise SystemExit(130) from None
         finally:
             worker.stop()
 
@@ -61,8 +65,8 @@ class Command(BaseCommand):
         with JobWatch() as watch:
             job_ids = {name: worker.submit(name, samples.read(name), owner=USER) for name in samples.SAMPLES}
             bar = ProgressBar(self.stdout, len(job_ids))
-            for job_id, status in watch.until_ended(job_ids.values(), bar.show):
-                bar.advance(f"{status.state:9}  {status.title}", job_id)
+            for status in watch.until_ended(job_ids.values(), bar.show):
+                bar.advance(f"{status.state:9}  {status.title}")
             bar.close()
         return job_ids
 
@@ -94,7 +98,7 @@ class Command(BaseCommand):
             if status.error:
                 self.stdout.write(f"\n{name} failed, as it should. {status.error}")
 
-    def serve(self, port: int) -> None:
+    def serve(self, port: int, password: str) -> None:
         try:
             server = ThreadedWSGIServer((HOST, port), WSGIRequestHandler)
         except OSError as error:
@@ -104,16 +108,18 @@ class Command(BaseCommand):
             server = ThreadedWSGIServer((HOST, 0), WSGIRequestHandler)
         with server:
             server.set_app(get_internal_wsgi_application())
-            self.show_urls(f"http://{HOST}:{server.server_port}")
-            server.serve_forever()
+            self.show_urls(server.server_port, password)
+            self.stdout.write("Ctrl-C stops the site.")
+            self.stdout.flush()
+            with suppress(KeyboardInterrupt):
+                server.serve_forever()
+        self.stdout.write("\nStopping. Jobs that are running come to their end first.")
 
-    def show_urls(self, site: str) -> None:
-        password = make_demo_user()
+    def show_urls(self, port: int, password: str) -> None:
+        site = f"http://{HOST}:{port}"
         urls = [["New report", site + reverse("submit")], ["Jobs", site + reverse("jobkit:history")]]
         self.stdout.write(f"\n{table([*urls, ['As JSON', site + reverse('jobkit:api-list')]])}")
-        self.stdout.write(f"\nLog in as {USER} with the password {password}")
-        self.stdout.write("It is new each time this command runs. Ctrl-C stops the site.")
-        self.stdout.flush()
+        self.stdout.write(f"\nLog in as {USER} with the password {password} (a new one each time this command runs).")
 
 
 def make_demo_user() -> str:
