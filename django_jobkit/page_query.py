@@ -7,7 +7,7 @@ from typing import Final
 
 from django.http import QueryDict
 
-_WHOLE_NUMBER = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"([+-]?)0*([0-9]+)")
 _HUGE: Final = 10**18  # past every page there is, within what a database or another service takes for a number
 
 

@@ -138,7 +138,32 @@ def test_delete_links_are_for_those_who_may(staff, viewer, kit):
             assert ("/delete/" in client.get(url(name, job_id)).content.decode()) == expected
 
 
+class Person:
+    """Has every permission, as a backend of the site's own may grant them."""
+
+    def __init__(self, **flags: bool) -> None:
+        self.asked: list[str] = []
+        self.__dict__.update({"is_authenticated": True, "is_active": True, "is_staff": True, **flags})
+
+    def has_perm(self, name: str) -> bool:
+        self.asked.append(name)
+        return True
+
+
 class TestStaffAccess:
+    @pytest.mark.parametrize("flag", ["is_active", "is_staff"])
+    def test_whatever_permissions_there_are_only_active_staff_is_let_in(self, flag):
+        request = RequestFactory().get("/")
+        request.user = Person(**{flag: False})
+        assert not any(StaffAccess().allows(request, action) for action in Action)
+        assert request.user.asked == []
+
+    def test_each_action_has_its_permission(self):
+        request = RequestFactory().get("/")
+        request.user = Person()
+        assert all(StaffAccess().allows(request, action) for action in Action)
+        assert request.user.asked == ["django_jobkit.view_job", "django_jobkit.delete_job"]
+
     def test_a_request_without_users_is_let_in_nowhere(self):
         """As where Django's authentication isn't installed."""
         request = RequestFactory().get("/")

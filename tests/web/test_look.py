@@ -41,6 +41,14 @@ def test_where_the_admin_has_no_urls_they_have_a_look_of_their_own(staff, job, s
     assert html.index("standalone.css") < html.index("jobkit.css")
 
 
+def test_where_requests_have_no_user_they_have_a_look_of_their_own(client, job, settings):
+    """The admin's page would ask the user for permissions."""
+    settings.JOBKIT = {"default": {"ACCESS": "tests.web.everybody.Everybody"}}
+    settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
+    html = client.get("/jobs/").content.decode()
+    assert "standalone.css" in html
+
+
 @pytest.mark.parametrize(("name", "args"), PAGES)
 def test_a_site_can_have_them_in_its_own_look(staff, kit, settings, tmp_path, name, args):
     put(kit, title="Chart")
