@@ -40,6 +40,8 @@ class KitSettings:
     per_page: int = 20
     max_per_page: int = 200
     """The most rows that a reader may ask for."""
+    search_limit: int = 500
+    """How many jobs' files a filter reads, at most, where their IDs don't tell."""
     concurrency: int = 10
     """How many files are read at a time."""
     timeout: float = 10
@@ -64,8 +66,16 @@ class Problem(NamedTuple):
     hint: str
 
 
-_POSITIVE: Final = {"metadata_ttl", "list_ttl", "cache_retry", "timeout", "lease", "progress_interval", "queued_warning"}
-_COUNTS: Final = {"per_page", "max_per_page", "concurrency"}
+_POSITIVE: Final = {
+    "metadata_ttl",
+    "list_ttl",
+    "cache_retry",
+    "timeout",
+    "lease",
+    "progress_interval",
+    "queued_warning",
+}
+_COUNTS: Final = {"per_page", "max_per_page", "search_limit", "concurrency"}
 _OPTIONAL: Final = {"cache", "sort_key", "load", "lease", "queued_warning"}
 _NAMES: Final = {field.name.upper() for field in fields(KitSettings)} - {"ALIAS"}
 

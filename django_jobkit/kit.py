@@ -95,6 +95,7 @@ class JobKit:
             load=self.imported("LOAD"),
             concurrency=self.settings.concurrency,
             timeout=self.settings.timeout,
+            search_limit=self.settings.search_limit,
         )
 
     @cached_property

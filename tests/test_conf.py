@@ -22,6 +22,7 @@ def test_without_a_setting_there_is_one_kit_with_the_defaults():
         "cache_retry": 5,
         "per_page": 20,
         "max_per_page": 200,
+        "search_limit": 500,
         "concurrency": 10,
         "timeout": 10,
         "sort_key": "django_jobkit.jobs.ids.sort_key",

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..exceptions import InvalidJobID, NoTimestamp, StatusCorrupt, StatusNotFound, StatusUnavailable
 from . import codec, ids
 from .caching import IDListCache, TTLCache
+from .filters import Filters
 from .listing import iterate
 from .paging import DEFAULT_CONCURRENCY, PageMeta, SortKey, adjust_item_count, load_items, select_ids
 from .status import Status
@@ -22,6 +23,9 @@ from .store import StatusStore
 
 UNFINISHED_TTL: Final = 5.0
 """Seconds for which the row of a job that may still change is kept: others than this site may write it."""
+
+SEARCH_LIMIT: Final = 500
+"""How many jobs' files are read, at most, for a filter on what only they tell."""
 
 logger = logging.getLogger("django_jobkit.history")
 
@@ -48,11 +52,30 @@ class HistoryRow:
             return None
 
 
-class Page(NamedTuple):
-    """One page of the history: its rows, and where it stands."""
-
+class _Page(NamedTuple):
     items: list[Any]
     meta: PageMeta
+
+
+class Page(_Page):
+    """One page of the history: its rows, and where it stands. Unpacks into ``items, meta``.
+
+    ``searched`` is None, or where files had to be read to find the rows: how many of how many jobs were looked at.
+    """
+
+    searched: Searched | None = None
+
+
+class Searched(NamedTuple):
+    """How many jobs a filter looked at, the newest (or oldest) first, of those that their IDs let through."""
+
+    looked_at: int
+    of: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether there were no more to look at."""
+        return self.looked_at == self.of
 
 
 class JobHistory:
@@ -77,6 +100,7 @@ class JobHistory:
         concurrency: int = DEFAULT_CONCURRENCY,
         timeout: float | None = None,
         unfinished_ttl: float = UNFINISHED_TTL,
+        search_limit: int = SEARCH_LIMIT,
     ) -> None:
         self.store = store
         self.prefix = prefix.strip().strip("/")
@@ -88,6 +112,7 @@ class JobHistory:
         self.concurrency = concurrency
         self.timeout = timeout
         self.unfinished_ttl = unfinished_ttl
+        self.search_limit = search_limit
 
     def ids(self) -> list[str]:
         """All job IDs, in no order; a fresh list. Raises `StorageUnavailable` when they can't be listed."""
@@ -95,15 +120,33 @@ class JobHistory:
             self.prefix, lambda: iterate(self.store.storage, self.prefix, keep=self.keep), timeout=self.timeout
         )
 
-    def page(self, number: int, per_page: int) -> Page:
+    def page(self, number: int, per_page: int, **filters: Any) -> Page:
         """Page ``number`` (from 1; one past the end is the last) of ``per_page`` rows (0 or less: all of them).
+
+        ``filters`` are those of `Filters`, and ``newest_first``. What IDs tell is looked for in the whole history;
+        where files have to be read, among the first ``search_limit`` jobs, and the page says so in ``searched``.
 
         A job whose status can't be read has a row that says why. Raises `StorageUnavailable` when the jobs can't be
         listed and `PageLoadTimeout` when the rows don't come in time: neither is ever shown as an empty page.
         """
-        selected, meta = select_ids(self.ids(), number, per_page, self.sort_key)
+        wanted = Filters(**filters)
+        job_ids = wanted.by_id(self.ids())
+        if wanted.need_files:
+            return self._search(wanted, job_ids, number, per_page)
+        selected, meta = select_ids(job_ids, number, per_page, self.sort_key, newest_first=wanted.newest_first)
         rows = self.rows(selected)
         return Page(rows, adjust_item_count(meta, len(rows)))
+
+    def _search(self, wanted: Filters, job_ids: list[str], number: int, per_page: int) -> Page:
+        candidates, _ = select_ids(job_ids, 1, self.search_limit, self.sort_key, newest_first=wanted.newest_first)
+        found = wanted.by_file(self._rows(candidates))
+        rows = dict(found)
+        # They are in order already: numbers that count down are the keys that keep them so.
+        place = {job_id: f"{len(found) - index:012}" for index, job_id in enumerate(rows)}
+        selected, meta = select_ids(list(rows), number, per_page, place.__getitem__)
+        page = Page([rows[job_id] for job_id in selected], meta)
+        page.searched = Searched(len(candidates), len(job_ids))
+        return page
 
     def latest(self, n: int) -> list[Any]:
         """The rows of the ``n`` newest jobs. Raises as `page` does."""
@@ -111,6 +154,9 @@ class JobHistory:
 
     def rows(self, job_ids: Sequence[str]) -> list[Any]:
         """The rows of these jobs, in this order, without those that `load` leaves out."""
+        return [row for _, row in self._rows(job_ids)]
+
+    def _rows(self, job_ids: Sequence[str]) -> list[tuple[str, Any]]:
         cached = self.metadata_cache.get_many(job_ids)
         rows = {job_id: self._from_cache(job_id, cached[job_id]) for job_id in job_ids if job_id in cached}
         wanted = [job_id for job_id in job_ids if rows.get(job_id) is None]
@@ -125,8 +171,8 @@ class JobHistory:
             )
         )
         self._keep(fresh)
-        found = (rows.get(job_id) or fresh.get(job_id) for job_id in job_ids)
-        return [row.value for row in found if row is not None and row.value is not None]
+        found = ((job_id, rows.get(job_id) or fresh.get(job_id)) for job_id in job_ids)
+        return [(job_id, row.value) for job_id, row in found if row is not None and row.value is not None]
 
     def delete(self, job_id: str) -> int:
         """Delete the job's whole directory, then forget it in both caches; the number of files deleted.

@@ -59,9 +59,11 @@ class PageMeta:
 
 
 def select_ids(
-    job_ids: Iterable[str], page: int, per_page: int, sort_key: SortKey | None
+    job_ids: Iterable[str], page: int, per_page: int, sort_key: SortKey | None, *, newest_first: bool = True
 ) -> tuple[list[str], PageMeta]:
     """The IDs of one page, newest first, and the page's numbers. ``job_ids`` isn't changed.
+
+    With ``newest_first`` False, in exactly the opposite order.
 
     "Newest" is the highest ``sort_key``, ties broken by the higher ID; each ID's key is computed once. `ids.sort_key`
     suits IDs with a time in them, whatever their prefixes; IDs without one come last. None compares the IDs
@@ -82,7 +84,7 @@ def select_ids(
         total_pages = 1 if total else 0
         start, end, first_row = 0, total, 1
 
-    selected = _newest(job_ids, end, sort_key)[start:]
+    selected = _first(job_ids, end, sort_key, newest_first)[start:]
     return selected, PageMeta(
         page=page,
         per_page=per_page,
@@ -97,17 +99,18 @@ def select_ids(
     )
 
 
-def _newest(job_ids: Sequence[str], count: int, sort_key: SortKey | None) -> list[str]:
+def _first(job_ids: Sequence[str], count: int, sort_key: SortKey | None, newest_first: bool) -> list[str]:
+    pick = heapq.nlargest if newest_first else heapq.nsmallest
     if sort_key is None:
         if count <= _SHALLOW:
-            return heapq.nlargest(count, job_ids)
-        return sorted(job_ids, reverse=True)[:count]
+            return pick(count, job_ids)
+        return sorted(job_ids, reverse=newest_first)[:count]
     if count <= _SHALLOW:
         # Holds the keys of `count` IDs at a time; sorting would hold those of all of them.
-        keyed = heapq.nlargest(count, zip(map(sort_key, job_ids), job_ids, strict=True))
+        keyed = pick(count, zip(map(sort_key, job_ids), job_ids, strict=True))
         return [job_id for _, job_id in keyed]
-    # reverse=True keeps equal keys in their order, which the first sort has made descending by ID.
-    return sorted(sorted(job_ids, reverse=True), key=sort_key, reverse=True)[:count]
+    # Sorting in reverse keeps equal keys in their order, too, which the first sort has made that of their IDs.
+    return sorted(sorted(job_ids, reverse=newest_first), key=sort_key, reverse=newest_first)[:count]
 
 
 def adjust_item_count(meta: PageMeta, item_count: int) -> PageMeta:

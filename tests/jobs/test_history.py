@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.core.cache.backends.locmem import LocMemCache
@@ -256,3 +257,99 @@ def test_a_row_that_fails_to_load_is_left_out_with_a_warning(store, caplog):
 
 def test_a_falsy_row_is_a_row(store):
     assert JobHistory(store, "jobs", load=lambda job_id: 0).page(1, 20).items == [0, 0, 0]
+
+
+# --- filters ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def varied(cache):
+    storage = DictStorage()
+    store = StatusStore(storage)
+    for job_id, state, command, title, owner in (
+        ("zine-20260101-120000-a", "succeeded", "print", "Summer Zine", "mika"),
+        ("zine-20260102-120000-b", "failed", "print", "Winter zine", "rin"),
+        ("song-20260103-120000-c", "running", "sing", "海の歌", ""),
+        ("song-20260104-120000-d", "succeeded", "sing", "Winter song", "mika"),
+        ("legacy", "succeeded", "", "", "mika"),
+    ):
+        store.save(job_id, JobStatus(state=state, command=command, title=title, owner=owner))
+    storage._put("jobs/song-20260105-120000-e/status.json", b"{ broken")
+    storage.calls.clear()
+    return JobHistory(store, "jobs", ids_cache=IDListCache(cache), metadata_cache=TTLCache(cache))
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 1, number, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("filters", "letters"),
+    [
+        ({}, "edcbay"),
+        ({"newest_first": False}, "yabcde"),
+        ({"prefix": "zine-"}, "ba"),
+        ({"since": day(2)}, "edcb"),
+        ({"until": day(2)}, "a"),
+        ({"since": day(2), "until": day(4)}, "cb"),
+        ({"since": datetime(2026, 1, 2, 12, tzinfo=UTC), "until": datetime(2026, 1, 2, 12, 0, 1, tzinfo=UTC)}, "b"),
+        ({"since": day(2).astimezone(timezone(timedelta(hours=-13)))}, "edcb"),
+        ({"state": "succeeded"}, "day"),
+        ({"state": "succeeded", "newest_first": False}, "yad"),
+        ({"command": "sing"}, "dc"),
+        ({"text": "ZINE"}, "ba"),  # in a title, or an ID
+        ({"text": "winter"}, "db"),
+        ({"text": "歌"}, "c"),
+        ({"text": "20260105"}, "e"),  # a damaged one is found by its ID
+        ({"owner": "mika"}, "day"),
+        ({"owner": ""}, "c"),  # not the damaged one: nobody knows whose it is
+        ({"owner": "mika", "since": day(2), "state": "succeeded"}, "d"),
+        ({"state": "paused"}, ""),
+    ],
+)
+def test_jobs_can_be_asked_for_by_what_their_ids_and_their_files_tell(varied, filters, letters):
+    items, meta = varied.page(1, 20, **filters)
+    assert "".join(row.job_id[-1] for row in items) == letters
+    assert (meta.total, meta.end_index) == (len(letters), len(letters))
+
+
+def test_what_ids_tell_needs_no_file_of_the_jobs_left_out(varied):
+    page = varied.page(1, 20, prefix="zine-", since=day(2))
+    assert varied.store.storage.calls["read"] == 1
+    assert page.searched is None
+
+
+def test_what_files_tell_is_looked_for_among_a_bounded_number_of_jobs_and_the_page_says_so(varied):
+    page = varied.page(1, 20, state="succeeded")
+    assert page.searched == (6, 6)
+    assert page.searched.complete
+    varied.search_limit = 3
+    page = varied.page(1, 20, state="succeeded")
+    assert [row.job_id[-1] for row in page.items] == ["d"]
+    assert page.searched == (3, 6)
+    assert not page.searched.complete
+    page = varied.page(1, 20, state="succeeded", newest_first=False)
+    assert [row.job_id[-1] for row in page.items] == ["y", "a"]
+
+
+def test_the_pages_of_a_filter_keep_their_order_and_numbers(varied):
+    pages = [varied.page(number, 2, owner="mika") for number in (1, 2, 3)]
+    assert [[row.job_id[-1] for row in page.items] for page in pages] == [["d", "a"], ["y"], ["y"]]
+    assert [(page.meta.page, page.meta.total, page.meta.start_index) for page in pages] == [
+        (1, 3, 1),
+        (2, 3, 3),
+        (2, 3, 3),
+    ]
+
+
+def test_rows_of_the_sites_own_are_filtered_by_the_members_they_have(varied):
+    varied.load = lambda job_id: {"job_id": job_id, "state": "succeeded", "title": "T", "owner": "mika"}
+    varied.metadata_cache = TTLCache(None)
+    assert varied.page(1, 20, state="succeeded", text="t", owner="mika").meta.total == 6
+    varied.load = lambda job_id: job_id
+    assert varied.page(1, 20, owner="mika").items == []
+
+
+def test_an_unknown_filter_is_a_programming_error(varied):
+    with pytest.raises(TypeError, match="colour"):
+        varied.page(1, 20, colour="red")

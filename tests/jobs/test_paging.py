@@ -75,6 +75,16 @@ def test_picking_and_sorting_give_the_same_page(page):
     assert select_ids(job_ids, page, 20, None)[0] == sorted(job_ids, reverse=True)[(page - 1) * 20 : page * 20]
 
 
+@pytest.mark.parametrize("page", [1, 30, 51, 60])
+@pytest.mark.parametrize("sort_key", [None, ids.sort_key])
+def test_oldest_first_is_exactly_the_opposite_order(page, sort_key):
+    job_ids = [f"{prefix}-2026010{n % 9 + 1}-000000-{n:05}" for n in range(600) for prefix in ("a", "b")]
+    newest, _ = select_ids(job_ids, 1, 0, sort_key)
+    found, meta = select_ids(job_ids, page, 20, sort_key, newest_first=False)
+    assert found == newest[::-1][(page - 1) * 20 : page * 20]
+    assert meta == select_ids(job_ids, page, 20, sort_key)[1]
+
+
 @pytest.mark.parametrize("page", [1, 80])
 def test_each_key_is_computed_once(page):
     job_ids = [f"job-{n}" for n in range(1600)]
