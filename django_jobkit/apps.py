@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
@@ -14,3 +15,7 @@ class JobKitConfig(AppConfig):
         from .checks import check_settings
 
         checks.register(check_settings, "jobkit")
+        if getattr(settings, "TASKS", None):
+            from .backends import startup
+
+            startup.connect()

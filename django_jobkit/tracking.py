@@ -40,7 +40,7 @@ stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("jobkit_stop_
 class Engine:
     """An engine that takes part in the runs it calls for. Subclass it, and call the function within `engine_of`.
 
-    Methods may be called from other threads than the run's. Only `starting` and `check_result` may raise.
+    Methods may be called from other threads than the run's. Only `starting` and `accept_result` may raise.
     """
 
     lease: float | None = None
@@ -55,14 +55,18 @@ class Engine:
     def started(self, status: Any) -> None:
         """The start has been recorded, as ``status``. Without a lease, the recording may have failed: None then."""
 
-    def check_result(self, result: Any) -> None:
-        """Raise what the job is to fail with, if its function may not return this."""
+    def accept_result(self, result: Any) -> Any:
+        """What to record of what the function returned. Raise what the job is to fail with, if it may not be that."""
+        return result
 
     def ending(self, status: Any, error: BaseException | None) -> None:
         """About to record the end, once for each try at saving; may change ``status``, which is saved."""
 
-    def ended(self, status: Any, error: BaseException | None) -> None:
-        """The end has been recorded, as ``status``; None if it couldn't be, or the job isn't this worker's any more."""
+    def ended(self, status: Any, error: BaseException | None, *, lost: bool) -> None:
+        """The end has been recorded, as ``status``.
+
+        None if it hasn't: either ``lost``, since the job isn't this worker's any more, or the storage failed.
+        """
 
 
 _engine: ContextVar[tuple[str, Engine] | None] = ContextVar("jobkit_engine", default=None)
@@ -212,13 +216,13 @@ def _sync_wrapper(function: Callable[..., Any], command: str, alias: str) -> Cal
         if tracker is None:
             return None
         try:
-            result = tracker.checked(function(tracker.job, *args, **kwargs))
+            result = tracker.accepted(function(tracker.job, *args, **kwargs))
         except BaseException as error:
             tracker.failed(error)
             if isinstance(error, PermanentJobError):
                 return None
             raise
-        tracker.succeeded(result)
+        tracker.succeeded()
         return result
 
     return run
@@ -237,14 +241,14 @@ def _async_wrapper(function: Callable[..., Any], command: str, alias: str) -> Ca
         if tracker is None:
             return None
         try:
-            result = tracker.checked(await function(tracker.job, *args, **kwargs))
+            result = tracker.accepted(await function(tracker.job, *args, **kwargs))
         except BaseException as error:
             # Shielded: a task cancelled once more still has its end recorded, by the thread.
             await asyncio.shield(asyncio.to_thread(tracker.failed, error))
             if isinstance(error, PermanentJobError):
                 return None
             raise
-        await asyncio.shield(asyncio.to_thread(tracker.succeeded, result))
+        await asyncio.shield(asyncio.to_thread(tracker.succeeded))
         return result
 
     return run
@@ -259,13 +263,13 @@ class _Tracker:
         self.engine = engine
         job._run = run
 
-    def checked(self, result: Any) -> Any:
-        """What the function has returned, if its engine has nothing against it."""
-        self.engine.check_result(self.job.result if result is None else result)
+    def accepted(self, result: Any) -> Any:
+        """What the function has returned, or set as the job's result, once its engine has accepted that."""
+        job = self.job
+        job.result = self.engine.accept_result(job.result if result is None else result)
         return result
 
-    def succeeded(self, result: Any) -> None:
-        self.job.result = self.job.result if result is None else result
+    def succeeded(self) -> None:
         self._finish(State.SUCCEEDED, None)
 
     def failed(self, error: BaseException) -> None:
@@ -284,9 +288,10 @@ class _Tracker:
                 status.result = result
             self.engine.ending(status, error)
 
-        recorded = False
+        recorded = lost = False
         try:
             recorded = self.run.finish(end)
+            lost = not recorded
         except NotSaved as failure:
             # The work is done and its engine is answered accordingly: a retry would do, and bill, it again.
             logger.error(
@@ -297,14 +302,14 @@ class _Tracker:
                 extra={"job_id": self.job.job_id},
             )
         else:
-            if not recorded:
+            if lost:
                 logger.warning(
                     "job %s has %s, and that is not recorded: the job is no longer this worker's",
                     self.job.job_id,
                     state,
                     extra={"job_id": self.job.job_id},
                 )
-        self.engine.ended(self.run.saved.status if recorded and self.run.saved else None, error)
+        self.engine.ended(self.run.saved.status if recorded and self.run.saved else None, error, lost=lost)
 
 
 def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:

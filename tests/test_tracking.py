@@ -436,7 +436,8 @@ class Listener(Engine):
     def note(self, what, *values):
         self.heard.append(what)
         if (answer := self.answers.get(what)) is not None:
-            answer(*values)
+            return answer(*values)
+        return values[0]
 
     def starting(self, next_, prev):
         self.note("starting", next_, prev)
@@ -444,14 +445,14 @@ class Listener(Engine):
     def started(self, status):
         self.note("started", status)
 
-    def check_result(self, result):
-        self.note("check_result", result)
+    def accept_result(self, result):
+        return self.note("accept_result", result)
 
     def ending(self, status, error):
         self.note("ending", status, error)
 
-    def ended(self, status, error):
-        self.note("ended", status, error)
+    def ended(self, status, error, *, lost):
+        self.note("ended", status, error, lost)
 
 
 def test_an_engine_hears_of_the_run_that_it_calls_for_in_order_and_may_add_to_the_record(kit):
@@ -459,12 +460,12 @@ def test_an_engine_hears_of_the_run_that_it_calls_for_in_order_and_may_add_to_th
         assert prev.state == State.QUEUED
         next_.extra["worker"] = "w1"
 
-    engine = Listener(starting=add, ended=lambda status, error: seen.append((status.state, status.extra, error)))
+    engine = Listener(starting=add, ended=lambda status, error, lost: seen.append((status.state, status.extra, error)))
     seen = []
     kit.recorder.record("a", JobStatus(state=State.QUEUED))
     with engine_of("a", engine):
         double("a", 21)
-    assert engine.heard == ["starting", "started", "check_result", "ending", "ended"]
+    assert engine.heard == ["starting", "started", "accept_result", "ending", "ended"]
     assert seen == [(State.SUCCEEDED, {"worker": "w1"}, None)]
     assert kit.store.get("a").extra == {"worker": "w1"}
 
@@ -509,13 +510,19 @@ def test_a_result_that_its_engine_refuses_fails_the_job(kit, is_async):
         def work(job):
             job.result = 7
 
-    engine = Listener(check_result=refuse, ended=lambda status, error: seen.append(error))
+    engine = Listener(accept_result=refuse, ended=lambda status, error, lost: seen.append(error))
     seen = []
     with engine_of("a", engine):
         asyncio.run(work("a")) if is_async else work("a")
     status = kit.store.get("a")
     assert (status.state, status.error.splitlines()[0]) == (State.FAILED, "PermanentJobError: not 7")
     assert isinstance(seen[0], PermanentJobError)
+
+
+def test_an_engine_may_say_what_is_recorded_of_a_result(kit):
+    with engine_of("a", Listener(accept_result=str)):
+        assert double("a", 21) == 42
+    assert kit.store.get("a").result == "42"
 
 
 @leased
@@ -554,7 +561,20 @@ def test_an_engine_hears_that_an_end_could_not_be_recorded(kit):
     seen = []
     with engine_of("a", Listener(ended=lambda *args: seen.append(args))):
         work("a")
-    assert seen == [(None, None)]
+    assert seen == [(None, None, True)]
+
+
+def test_an_engine_can_tell_a_lost_job_from_an_end_that_the_storage_did_not_take(kit, storage, monkeypatch):
+    monkeypatch.setattr("django_jobkit.jobs.run.END_TRIES", 1)
+
+    @tracked()
+    def work(job):
+        storage.fail("write", times=None)
+
+    seen = []
+    with engine_of("a", Listener(ended=lambda *args: seen.append(args))):
+        work("a")
+    assert seen == [(None, None, False)]
 
 
 @leased

@@ -1,0 +1,214 @@
+"""Finding what was accepted and isn't being run: by a process that has died, or stopped before its turn came.
+
+A thread of its own reads markers and records, and hands over what is to be run; it lives only while there is
+something to look at. It hands over no more at a time than there are workers, in the order of priorities and of
+acceptance, so that what other processes run meanwhile is seen to be so.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django_jobkit.exceptions import StatusCorrupt, StatusNotFound, StatusUnavailable, StorageUnavailable
+from django_jobkit.jobs import State
+from django_jobkit.jobs.recorder import is_alive
+
+from .entries import Entry
+from .results import call_in
+
+if TYPE_CHECKING:
+    from .service import Service
+
+_SHORTEST_DELAY: Final = 0.05
+_FIRST_RETRY: Final = 1.0
+_LONGEST_RETRY: Final = 60.0
+
+logger = logging.getLogger("django_jobkit.backends")
+
+
+def retry_delay(tries: int) -> float:
+    """Seconds until a storage that has failed ``tries`` times in a row is asked again: 1, 2, 4 … 60."""
+    return min(_FIRST_RETRY * 2.0 ** max(tries - 1, 0), _LONGEST_RETRY)
+
+
+class Recovery:
+    """Looks after the entries of ``service`` that no worker has. Thread-safe."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._changed = threading.Condition()
+        self._scan_wanted = False
+        self._scanned = False
+        self._to_look_at: deque[Entry] = deque()
+        self._later: list[tuple[float, int, Entry]] = []  # a heap, by when it is to be looked at
+        self._ready: list[tuple[int, datetime, int, Entry]] = []  # a heap, by when it is to be run
+        self._order = itertools.count()
+        self._handed_over = 0  # and not begun
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    @property
+    def waiting(self) -> int:
+        """How many there are that no worker has been given."""
+        with self._changed:
+            return len(self._to_look_at) + len(self._later) + len(self._ready)
+
+    def scan(self) -> None:
+        """Look at all markers; after the first time, at those of what was accepted some time ago."""
+        with self._changed:
+            self._scan_wanted = True
+            self._wake()
+
+    def look_again(self, entry: Entry, delay: float) -> None:
+        """Look at this one in ``delay`` seconds."""
+        with self._changed:
+            due = time.monotonic() + max(delay, _SHORTEST_DELAY)
+            heapq.heappush(self._later, (due, next(self._order), entry))
+            self._wake()
+
+    def has_begun(self) -> None:
+        """A worker has taken an entry that was handed over."""
+        with self._changed:
+            self._handed_over -= 1
+            self._changed.notify()
+
+    def stop(self) -> list[Entry]:
+        """Hand over no more; the entries that were left."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+            left = [*self._to_look_at, *(item[-1] for item in self._later), *(item[-1] for item in self._ready)]
+            self._to_look_at.clear()
+            self._later.clear()
+            self._ready.clear()
+            return left
+
+    # --- the thread ----------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if self._stopped:
+            return
+        if self._thread is not None:
+            self._changed.notify()
+            return
+        thread = threading.Thread(target=self._work, name=f"jobkit-{self._service.alias}-recovery", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # too many threads, or the process is ending
+            logger.warning("backend %r can't look for jobs that were left: %s", self._service.alias, error)
+        else:
+            self._thread = thread
+
+    def _work(self) -> None:
+        while (step := self._next_step()) is not None:
+            try:
+                step()
+            except Exception:
+                logger.exception("backend %r: looking for jobs that were left", self._service.alias)
+            finally:
+                self._service.release_connections()
+
+    def _next_step(self) -> Callable[[], object] | None:
+        with self._changed:
+            while not self._stopped:
+                now = time.monotonic()
+                if self._scan_wanted:
+                    self._scan_wanted = False
+                    return self._scan
+                while self._later and self._later[0][0] <= now:
+                    self._to_look_at.append(heapq.heappop(self._later)[-1])
+                if self._to_look_at:
+                    entry = self._to_look_at.popleft()
+                    return lambda: self._look(entry)
+                if self._ready and self._handed_over < self._service.options.workers:
+                    self._handed_over += 1
+                    first = heapq.heappop(self._ready)[-1]
+                    return lambda: self._hand_over(first)
+                if not (self._later or self._ready):
+                    break
+                self._changed.wait(self._later[0][0] - now if self._later else None)
+            self._thread = None
+            return None
+
+    def _scan(self) -> None:
+        service = self._service
+        since = None
+        if self._scanned and service.options.recover_every is not None:
+            # What is younger may well be another process's, that is about to run it.
+            since = service.now() - timedelta(seconds=service.options.recover_every)
+        try:
+            for key in service.markers:
+                if service.has(key):
+                    continue
+                try:
+                    marker = service.markers.read(key)
+                except ValueError as error:
+                    logger.error("the marker of job %s is damaged: %s", key.job_id, error)
+                    continue
+                if marker is None or marker.call.backend != service.alias:
+                    continue
+                if since is not None and marker.accepted_at > since:
+                    continue
+                entry = Entry(key, marker.call, marker.accepted_at, durable=True, recovered=True)
+                if service.take(entry):
+                    with self._changed:
+                        if self._stopped:
+                            return
+                        self._to_look_at.append(entry)
+        except StorageUnavailable as error:
+            logger.warning("backend %r can't look for jobs that were left yet: %s", service.alias, error)
+            service.look_sooner()
+        else:
+            self._scanned = True
+
+    def _look(self, entry: Entry) -> None:
+        service = self._service
+        if entry.done:
+            service.forget(entry, ended=True)
+            return
+        try:
+            status: Any = service.kit.store.get(entry.key.job_id)
+        except StatusNotFound:
+            service.forget(entry, ended=True)  # somebody has deleted the job
+            return
+        except StatusUnavailable as error:
+            entry.tries += 1
+            logger.warning("job %s: %s", entry.key.job_id, error, extra={"job_id": entry.key.job_id})
+            self.look_again(entry, retry_delay(entry.tries))
+            return
+        except StatusCorrupt as error:
+            logger.error("job %s: %s", entry.key.job_id, error, extra={"job_id": entry.key.job_id})
+            service.forget(entry, ended=False)
+            return
+        entry.tries = 0
+        now = service.now()
+        recorded = call_in(status)
+        run_after = entry.call.run_after
+        if recorded is not None and recorded.token != entry.call.token:
+            service.forget(entry, ended=True)  # it was submitted anew, under a marker of its own
+        elif status.state == State.QUEUED and run_after is not None and run_after > now:
+            self.look_again(entry, (run_after - now).total_seconds())
+        elif status.state == State.RUNNING and is_alive(status, now):
+            self.look_again(entry, (status.lease_expires_at - now).total_seconds())
+        elif status.state == State.QUEUED or (
+            status.state == State.RUNNING and getattr(status, "lease_expires_at", None) is not None
+        ):
+            with self._changed:
+                item = (-entry.call.priority, entry.accepted_at, next(self._order), entry)
+                heapq.heappush(self._ready, item)
+        else:
+            # A run without a lease isn't ours, and whether it is alive can't be told; all else has ended.
+            service.forget(entry, ended=status.state != State.RUNNING)
+
+    def _hand_over(self, entry: Entry) -> None:
+        entry.recovered = True  # `has_begun` is to be called for it
+        if not self._service.run_recovered(entry):
+            self.has_begun()

@@ -1,0 +1,250 @@
+"""The queue of one backend in one process, and what makes it durable."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db import connections
+
+from django_jobkit.exceptions import QueueFull, QueueStopped, StorageUnavailable
+from django_jobkit.inprocess import JobQueue, QueueState, QueueStats, StopReport
+from django_jobkit.kit import JobKit, jobkits
+from django_jobkit.submission import record_failed
+
+from .entries import Entry
+from .markers import Key, Marker, Markers
+from .options import DEFAULT_LEASE, Options
+from .recovery import Recovery, retry_delay
+from .runs import Outcome, TaskRun
+
+_SOONER: Final = 5.0  # seconds until a look that failed is made again
+_NEVER_BEGUN: Final = "The process that had accepted it stopped before it was begun. Submit it again."
+
+logger = logging.getLogger("django_jobkit.backends")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendStats:
+    """The queue of one backend in this process, at one moment; counts are since the process started.
+
+    ``capacity`` is how many jobs may wait, ``depth`` how many do, ``delayed`` those of them that wait for their
+    time. ``recovering``: jobs of other processes that this one watches, to run them if they are left. ``done`` and
+    ``failed`` are jobs that this process has run to their ends. ``oldest_wait`` in seconds.
+    """
+
+    backend: str
+    kit: str
+    state: QueueState
+    workers: int
+    capacity: int
+    depth: int
+    delayed: int
+    running: int
+    recovering: int
+    done: int
+    failed: int
+    refused: int
+    oldest_wait: float
+
+
+class Service:
+    """Accepts calls, runs them on its workers, and looks after those that were left. Thread-safe.
+
+    Made with the first use of a backend in a process. Nothing runs before something is accepted or looked for.
+    """
+
+    def __init__(self, alias: str, options: Options, sender: object, worker_id: str) -> None:
+        self.alias = alias
+        self.options = options
+        self.sender = sender
+        self.worker_id = worker_id
+        self.queue = JobQueue(
+            options.workers,
+            # Those that are recovered have been accepted before, and have places of their own.
+            options.buffer + options.workers,
+            after_each=self.release_connections,
+            exit_timeout=options.stop_timeout,
+            name=f"jobkit-{alias}",
+            logger=logger,
+        )
+        self.recovery = Recovery(self)
+        self._custody: dict[Key, Entry] = {}
+        self._lock = threading.RLock()  # reentrant, since a signal handler may stop the queue in the middle of a call
+        self._closing = False
+        self._look_due = 0.0
+        self._done = self._failed = self._refused = 0
+
+    @property
+    def kit(self) -> JobKit:
+        return jobkits[self.options.kit]
+
+    @property
+    def markers(self) -> Markers:
+        return Markers(self.kit)
+
+    @property
+    def lease(self) -> float:
+        return self.options.lease or self.kit.settings.lease or DEFAULT_LEASE
+
+    def now(self) -> datetime:
+        return self.kit.recorder.now()
+
+    # --- accepting -----------------------------------------------------------------------------------------------
+
+    def accept(self, entry: Entry, write_record: Callable[[], object], announce: Callable[[], object]) -> None:
+        """Take a fresh entry, and have it run: now, or at its ``run_after``.
+
+        Calls ``write_record`` once there is a place for it, and ``announce`` when nothing can go wrong any more; it
+        is begun after both. Raises `QueueFull` and `QueueStopped`, before anything is written, and what
+        ``write_record`` raises, and `StorageUnavailable`.
+        """
+        accepted = False
+        try:
+            self._enqueue(entry)
+            write_record()
+            if entry.durable:
+                self.markers.put(entry.key, Marker(entry.call, entry.accepted_at))
+            with self._lock:
+                self._custody[entry.key] = entry
+            announce()
+            accepted = True
+        finally:
+            entry.settle(accepted=accepted)
+        self.look_if_due()
+
+    def _enqueue(self, entry: Entry) -> None:
+        delay = 0.0
+        if entry.call.run_after is not None:
+            delay = (entry.call.run_after - self.now()).total_seconds()
+        with self._lock:
+            stats = self.queue.stats()
+            if self._closing or stats.state in (QueueState.STOPPING, QueueState.STOPPED):
+                self._refused += 1
+                raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
+            starts_at_once = delay <= 0 and stats.running < self.options.workers
+            if stats.depth < self.options.buffer + starts_at_once and self._put(entry, delay):
+                return
+            self._refused += 1
+            raise QueueFull(
+                f"{stats.depth} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER allows."
+            )
+
+    def _put(self, entry: Entry, delay: float) -> bool:
+        return self.queue.enqueue(functools.partial(self._run, entry), priority=entry.call.priority, delay=delay)
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def _run(self, entry: Entry) -> None:
+        if entry.recovered:
+            self.recovery.has_begun()
+        elif not entry.is_accepted():
+            return
+        run = TaskRun(self.kit, entry, lease=self.lease, worker_id=self.worker_id, sender=self.sender)
+        outcome = run()
+        with self._lock:
+            self._done += outcome in (Outcome.SUCCEEDED, Outcome.UNRECORDED)
+            self._failed += outcome is Outcome.FAILED
+        if outcome is Outcome.BUSY:
+            self.recovery.look_again(entry, 0)  # to see how long
+        elif outcome is Outcome.UNAVAILABLE:
+            entry.tries += 1
+            self.recovery.look_again(entry, retry_delay(entry.tries))
+        elif outcome in (Outcome.PUT_BACK, Outcome.LOST, Outcome.UNCLEAR):
+            self.forget(entry, ended=False)
+        else:
+            entry.done = True
+            self.forget(entry, ended=True)
+
+    def run_recovered(self, entry: Entry) -> bool:
+        """Have a worker begin it in its turn. False if the queue is stopping."""
+        with self._lock:
+            return not self._closing and self._put(entry, 0.0)
+
+    # --- looking after what was left -----------------------------------------------------------------------------
+
+    def look_if_due(self) -> None:
+        """Look for jobs that were left, unless that was done a short while ago. Returns at once."""
+        if not self.options.durable or time.monotonic() < self._look_due or self._closing:
+            return
+        every = self.options.recover_every
+        self._look_due = float("inf") if every is None else time.monotonic() + every
+        self.recovery.scan()
+
+    def look_sooner(self) -> None:
+        """The look that was made failed."""
+        self._look_due = time.monotonic() + _SOONER
+
+    def has(self, key: Key) -> bool:
+        """Whether the call is in this process's custody already."""
+        with self._lock:
+            return key in self._custody
+
+    def take(self, entry: Entry) -> bool:
+        """Take it into custody; False if it is there already."""
+        with self._lock:
+            return self._custody.setdefault(entry.key, entry) is entry
+
+    def forget(self, entry: Entry, *, ended: bool) -> None:
+        """Have no more to do with it. If it has ``ended``, nobody is to find it any more."""
+        if ended and entry.durable:
+            try:
+                self.markers.remove(entry.key)
+            except StorageUnavailable as error:
+                extra = {"job_id": entry.key.job_id}
+                logger.warning("the marker of job %s can't be removed yet: %s", entry.key.job_id, error, extra=extra)
+                entry.done = True
+                entry.tries += 1
+                self.recovery.look_again(entry, retry_delay(entry.tries))
+                return
+        with self._lock:
+            self._custody.pop(entry.key, None)
+
+    # --- the end -------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Accept no more, and recover no more. What was accepted goes on."""
+        with self._lock:
+            self._closing = True
+        self._give_up(self.recovery.stop())
+
+    def stop(self, timeout: float | None = None, *, grace: float = 1.0) -> StopReport:
+        """As `JobQueue.stop`; what is left and durable stays so, and of other jobs it is recorded that they failed."""
+        self.close()
+        report = self.queue.stop(timeout, grace=grace)
+        self._give_up([job.args[0] for job in report.waiting if isinstance(job, functools.partial)])
+        return report
+
+    def _give_up(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            if not entry.durable and not entry.done and entry.is_accepted(timeout=1.0):
+                entry.done = True
+                record_failed(self.kit, entry.key.job_id, _NEVER_BEGUN)
+
+    def stats(self) -> BackendStats:
+        stats: QueueStats = self.queue.stats()
+        return BackendStats(
+            backend=self.alias,
+            kit=self.options.kit,
+            state=QueueState.STOPPING if self._closing and stats.state is not QueueState.STOPPED else stats.state,
+            workers=self.options.workers,
+            capacity=self.options.buffer,
+            depth=stats.depth,
+            delayed=stats.delayed,
+            running=stats.running,
+            recovering=self.recovery.waiting,
+            done=self._done,
+            failed=self._failed,
+            refused=self._refused,
+            oldest_wait=stats.oldest_wait,
+        )
+
+    def release_connections(self) -> None:
+        """Give back this thread's database connections."""
+        connections.close_all()

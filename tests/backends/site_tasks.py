@@ -1,0 +1,137 @@
+"""The tasks of a site, as its own module would have them."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from django_jobkit.backends.compat import TaskContext
+from django_jobkit.exceptions import PermanentJobError
+from django_jobkit.tracking import tracked
+
+try:
+    from django.tasks import task
+except ModuleNotFoundError:
+    from django_tasks import task
+
+PATIENCE = 20.0
+
+ran: list[object] = []
+"""What the tasks have noted down, in order."""
+
+started = threading.Event()
+released = threading.Event()
+
+
+@task()
+def add(a, b=0):
+    ran.append(("add", a, b))
+    return a + b
+
+
+@task()
+def note(value):
+    ran.append(value)
+
+
+@task()
+def give(value):
+    return _GIVEN[value]
+
+
+_GIVEN = {
+    "set": {1},
+    "object": object(),
+    "nan": float("nan"),
+    "long": "x" * 70_000,
+    "surrogate": "\ud800",
+    "tuple": (1, 2),
+    "bytes": b"abc",
+    "keys": {1: "a"},
+}
+
+
+@task()
+def fail(message):
+    raise ValueError(message)
+
+
+@task()
+def leave():
+    raise SystemExit(3)
+
+
+@task()
+def hold(value=None):
+    started.set()
+    assert released.wait(PATIENCE)
+    ran.append(value)
+    return value
+
+
+@task()
+async def add_slowly(a, b):
+    import asyncio
+
+    await asyncio.sleep(0)
+    return a + b
+
+
+@task(takes_context=True)
+def tell_attempt(context: TaskContext, word):
+    result = context.task_result
+    return [word, context.attempt, result.id, str(result.status), len(result.worker_ids)]
+
+
+@task(takes_context=True)
+async def tell_attempt_slowly(context: TaskContext):
+    return context.attempt
+
+
+@task()
+@tracked(command="summarize")
+def summarize(job, path, depth=1):
+    job.title = f"Summary of {path}"
+    job.progress(1, 2, "half")
+    ran.append((job.job_id, path, depth))
+    return {"path": path, "depth": depth}
+
+
+@task()
+@tracked()
+async def summarize_slowly(job, path):
+    job.title = path
+    return path
+
+
+@task()
+@tracked()
+def give_up(job):
+    raise PermanentJobError("never")
+
+
+@task()
+@tracked()
+def until_told(job):
+    """Runs until its queue stops, and says so."""
+    started.set()
+    while not released.wait(0.005):
+        job.check_cancelled()
+    ran.append(job.job_id)
+
+
+@task()
+@tracked()
+def with_a_pool(job):
+    """Needs what a process that ends takes away first."""
+    started.set()
+    assert released.wait(PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        ran.append(pool.submit(int, "7").result())
+
+
+def undecorated():
+    pass
+
+
+nameless = task(undecorated)
