@@ -1,8 +1,8 @@
 """Finding what was accepted and isn't being run: by a process that has died, or stopped before its turn came.
 
-A thread of its own reads markers and records, and hands over what is to be run; it lives only while there is
-something to look at. It hands over no more at a time than there are workers, in the order of priorities and of
-acceptance, so that what other processes run meanwhile is seen to be so.
+A thread of its own reads markers and hands over what they tell of; it lives only while there is something to look at.
+It hands over no more at a time than there are workers, in the order of priorities and of acceptance: the run that
+claims a job reads the record, and so sees what other processes have done meanwhile.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from django_jobkit.exceptions import StatusCorrupt, StatusNotFound, StatusUnavailable, StorageUnavailable
@@ -22,6 +24,7 @@ from django_jobkit.jobs import State
 from django_jobkit.jobs.recorder import is_alive
 
 from .entries import Entry
+from .markers import Key, Marker
 from .results import call_in
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 _SHORTEST_DELAY: Final = 0.05
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
+_BATCH: Final = 100
+"""How many markers are read before the first of those that they tell of is handed over."""
 
 logger = logging.getLogger("django_jobkit.backends")
 
@@ -47,6 +52,7 @@ class Recovery:
         self._changed = threading.Condition()
         self._scan_wanted = False
         self._scanned = False
+        self._unread: Iterator[Key] | None = None  # what is left of the markers that a scan goes through
         self._to_look_at: deque[Entry] = deque()
         self._later: list[tuple[float, int, Entry]] = []  # a heap, by when it is to be looked at
         self._ready: list[tuple[int, datetime, int, Entry]] = []  # a heap, by when it is to be run
@@ -120,9 +126,6 @@ class Recovery:
         with self._changed:
             while not self._stopped:
                 now = time.monotonic()
-                if self._scan_wanted:
-                    self._scan_wanted = False
-                    return self._scan
                 while self._later and self._later[0][0] <= now:
                     self._to_look_at.append(heapq.heappop(self._later)[-1])
                 if self._to_look_at:
@@ -132,6 +135,9 @@ class Recovery:
                     self._handed_over += 1
                     first = heapq.heappop(self._ready)[-1]
                     return lambda: self._hand_over(first)
+                if self._scan_wanted or self._unread is not None:
+                    self._scan_wanted = False
+                    return self._scan
                 if not (self._later or self._ready):
                     break
                 self._changed.wait(self._later[0][0] - now if self._later else None)
@@ -139,35 +145,60 @@ class Recovery:
             return None
 
     def _scan(self) -> None:
+        """Read the next batch of markers."""
         service = self._service
+        try:
+            self._unread = self._unread or iter(service.markers)
+            batch = list(islice(self._unread, _BATCH))
+            found = self._read([key for key in batch if not service.has(key)])
+        except StorageUnavailable as error:
+            logger.warning("backend %r can't look for jobs that were left yet: %s", service.alias, error)
+            self._unread = None
+            service.look_sooner()
+            return
         since = None
         if self._scanned and service.options.recover_every is not None:
             # What is younger may well be another process's, that is about to run it.
             since = service.now() - timedelta(seconds=service.options.recover_every)
-        try:
-            for key in service.markers:
-                if service.has(key):
-                    continue
-                try:
-                    marker = service.markers.read(key)
-                except ValueError as error:
-                    logger.error("the marker of job %s is damaged: %s", key.job_id, error)
-                    continue
-                if marker is None or marker.call.backend != service.alias:
-                    continue
-                if since is not None and marker.accepted_at > since:
-                    continue
-                entry = Entry(key, marker.call, marker.accepted_at, durable=True, recovered=True)
-                if service.take(entry):
-                    with self._changed:
-                        if self._stopped:
-                            return
-                        self._to_look_at.append(entry)
-        except StorageUnavailable as error:
-            logger.warning("backend %r can't look for jobs that were left yet: %s", service.alias, error)
-            service.look_sooner()
-        else:
+        for key, marker in found:
+            if marker.call.backend == service.alias and (since is None or marker.accepted_at <= since):
+                self._take(Entry(key, marker.call, marker.accepted_at, durable=True, recovered=True))
+        if len(batch) < _BATCH:
+            self._unread = None
             self._scanned = True
+
+    def _read(self, keys: list[Key]) -> list[tuple[Key, Marker]]:
+        """These markers, but for those that are gone meanwhile. One that is damaged is left out, and reported."""
+        if not keys:
+            return []
+        read = self._service.markers.read
+        with ThreadPoolExecutor(min(self._service.kit.settings.concurrency, len(keys)), "jobkit-markers") as pool:
+            reading = [(key, pool.submit(read, key)) for key in keys]
+        found = []
+        for key, future in reading:
+            try:
+                marker = future.result()
+            except ValueError as error:
+                logger.error("the marker of job %s is damaged: %s", key.job_id, error, extra={"job_id": key.job_id})
+                continue
+            if marker is not None:
+                found.append((key, marker))
+        return found
+
+    def _take(self, entry: Entry) -> None:
+        run_after = entry.call.run_after
+        wait = 0.0 if run_after is None else (run_after - self._service.now()).total_seconds()
+        with self._changed:
+            if self._stopped or not self._service.take(entry):
+                return
+            if wait > 0:
+                heapq.heappush(self._later, (time.monotonic() + wait, next(self._order), entry))
+            else:
+                self._make_ready(entry)
+
+    def _make_ready(self, entry: Entry) -> None:
+        with self._changed:
+            heapq.heappush(self._ready, (-entry.call.priority, entry.accepted_at, next(self._order), entry))
 
     def _look(self, entry: Entry) -> None:
         service = self._service
@@ -201,9 +232,7 @@ class Recovery:
         elif status.state == State.QUEUED or (
             status.state == State.RUNNING and getattr(status, "lease_expires_at", None) is not None
         ):
-            with self._changed:
-                item = (-entry.call.priority, entry.accepted_at, next(self._order), entry)
-                heapq.heappush(self._ready, item)
+            self._make_ready(entry)
         else:
             # A run without a lease isn't ours, and whether it is alive can't be told; all else has ended.
             service.forget(entry, ended=status.state != State.RUNNING)

@@ -17,6 +17,7 @@ BACKEND = "django_jobkit.backends.InProcessBackend"
 def _fresh_process():
     """No queue, and nothing noted down, of another test; and none left running."""
     site_tasks.ran.clear()
+    site_tasks.raised_when_told.clear()
     site_tasks.started.clear()
     site_tasks.released.clear()
     yield

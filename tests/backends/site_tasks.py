@@ -19,6 +19,9 @@ PATIENCE = 20.0
 ran: list[object] = []
 """What the tasks have noted down, in order."""
 
+raised_when_told: list[BaseException] = []
+"""What `until_told` raises, instead of what tells that it was told to end."""
+
 started = threading.Event()
 released = threading.Event()
 
@@ -116,6 +119,8 @@ def until_told(job):
     """Runs until its queue stops, and says so."""
     started.set()
     while not released.wait(0.005):
+        if job.cancelled and raised_when_told:
+            raise raised_when_told[0]
         job.check_cancelled()
     ran.append(job.job_id)
 

@@ -63,7 +63,7 @@ from .site_tasks import (
     until_told,
 )
 
-# --- a task's life ---------------------------------------------------------------------------------------------------
+# --- a task's life ----------------------------------------------------------------------------------------------------
 
 
 def test_a_task_is_run_and_its_result_is_found_by_its_id(backend):
@@ -178,7 +178,7 @@ def test_a_task_that_takes_its_context_sees_its_own_result(backend):
     assert finished(backend, tell_attempt_slowly.enqueue().id).return_value == 1
 
 
-# --- failures --------------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_error_is_found_with_the_result(backend, kit):
@@ -237,7 +237,7 @@ def test_a_tracked_tasks_error_is_logged_once_with_its_traceback(backend, caplog
     assert errors[0].exc_info[1].args == ("line 37",)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_call_whose_marker_cannot_be_written_is_refused_and_recorded_as_that(b
     assert sorted(row.status.state for row in kit.history.latest(5)) == [State.FAILED, State.SUCCEEDED]
 
 
-# --- order and time --------------------------------------------------------------------------------------------------
+# --- order and time ---------------------------------------------------------------------------------------------------
 
 
 def test_calls_run_by_priority_and_within_one_first_come_first_served(quick):
@@ -369,16 +369,14 @@ def test_calls_that_wait_for_their_time_take_places(tasks):
 
 
 def test_queue_names_are_those_of_the_settings(settings, kit):
-    settings.TASKS = {
-        "default": {"BACKEND": "django_jobkit.backends.InProcessBackend", "QUEUES": ["default", "slow"]}
-    }
+    settings.TASKS = {"default": {"BACKEND": "django_jobkit.backends.InProcessBackend", "QUEUES": ["default", "slow"]}}
     result = note.using(queue_name="slow").enqueue(1)
     assert finished(task_backends["default"], result.id).task.queue_name == "slow"
     with pytest.raises(InvalidTask, match="'quick' is not valid"):
         note.using(queue_name="quick")
 
 
-# --- signals ---------------------------------------------------------------------------------------------------------
+# --- signals ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -435,7 +433,7 @@ def test_a_listener_that_fails_stops_nothing(backend, caplog):
             signal.disconnect(broken)
 
 
-# --- results -----------------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("result_id", ["add-20260831-102030-0123456789ab", "..", "", "a b", "x" * 200])
@@ -452,7 +450,9 @@ def test_a_job_that_is_no_call_of_a_task_has_no_result(backend, kit):
         backend.get_result("a")
 
 
-@pytest.mark.parametrize("member", [None, 7, "x", [], {}, {"path": 7, "token": "a"}, {"path": "a", "token": "b", "args": 1}])
+@pytest.mark.parametrize(
+    "member", [None, 7, "x", [], {}, {"path": 7, "token": "a"}, {"path": "a", "token": "b", "args": 1}]
+)
 def test_a_record_that_says_nonsense_of_its_task_has_no_result(backend, kit, member):
     status = JobStatus(state=State.SUCCEEDED)
     status.extra["django_task"] = member
@@ -489,7 +489,7 @@ def test_a_record_can_name_no_function_but_a_task(backend, kit, path):
         backend.get_result("a")
 
 
-# --- what a job sees -------------------------------------------------------------------------------------------------
+# --- what a job sees --------------------------------------------------------------------------------------------------
 
 
 def test_a_job_sees_that_its_queue_stops_and_without_markers_it_has_failed_then(quick, kit):
@@ -592,7 +592,7 @@ def test_a_job_that_takes_its_function_away_from_the_tracker_has_failed(backend,
     assert "returned without calling the function that @tracked wraps" in kit.store.get(job_id).error
 
 
-# --- settings ----------------------------------------------------------------------------------------------------------
+# --- settings ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_backend_is_what_the_tasks_framework_wants_it_to_be(backend):
@@ -642,7 +642,7 @@ def test_a_status_class_that_cannot_hold_a_lease_is_refused_by_check_and_by_enqu
     (found,) = backend.check()
     assert found.id == "jobkit.E011"
     assert "has no lease_id, lease_expires_at, started_at, finished_at, result" in found.msg
-    with pytest.raises(ImproperlyConfigured, match="let it inherit from django_jobkit.jobs.JobStatus"):
+    with pytest.raises(ImproperlyConfigured, match="let it inherit from"):
         add.enqueue(1)
     with pytest.raises(ImproperlyConfigured, match="has no lease_id"):
         kit.submit(summarize, "a.csv")
@@ -673,7 +673,7 @@ def test_a_task_that_other_processes_would_not_find_by_its_name_is_refused(backe
     assert kit.files == {}
 
 
-# --- counts --------------------------------------------------------------------------------------------------------------
+# --- counts -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_counts_say_what_this_process_has_done(tasks, kit):
