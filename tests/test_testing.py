@@ -26,6 +26,11 @@ from django_jobkit.testing import FaultyStorage, FrozenClock, MemoryKit, assert_
 from django_jobkit.tracking import tracked
 from tests.storages.contract import StorageContract
 
+try:
+    from django.tasks import task
+except ModuleNotFoundError:
+    from django_tasks import task
+
 
 @tracked(command="double")
 def double(job, number):
@@ -43,6 +48,12 @@ async def adouble(job, number):
     if number < 0:
         raise ValueError("negative")
     return number * 2
+
+
+@task()
+@tracked(command="triple")
+def triple(job, number):
+    return number * 3
 
 
 # --- a kit in memory --------------------------------------------------------------------------------------------
@@ -169,6 +180,13 @@ def test_a_task_is_run_by_its_function_and_its_engine_is_not_asked(eager, holder
 
     setattr(Task, holder, staticmethod(double))
     assert_job(eager.submit(Task(), number=21), state="succeeded", result=42, command="double")
+
+
+@override_settings(TASKS={"default": {"BACKEND": "django_jobkit.backends.InProcessBackend"}})
+def test_a_task_of_the_in_process_backend_runs_at_once_as_well(eager):
+    job_id = eager.submit(triple, 21)
+    assert_job(job_id, state="succeeded", result=63, command="triple")
+    assert set(eager.files) == {f"jobs/{job_id}/status.json"}
 
 
 def test_async_jobs_run_as_well(eager):
