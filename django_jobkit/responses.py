@@ -24,8 +24,11 @@ from django.utils.translation import gettext_lazy as _
 
 from .exceptions import (
     InvalidJobID,
+    JobExists,
     JobKitError,
     PageLoadTimeout,
+    QueueFull,
+    QueueStopped,
     StatusCorrupt,
     StatusNotFound,
     StatusUnavailable,
@@ -63,6 +66,10 @@ class CsrfFailed(Exception):
     """The request may have been forged by another site's page."""
 
 
+class NotAnObject(Exception):
+    """The request's body should be a JSON object and isn't."""
+
+
 _OUTAGE: Final = _("Jobs can’t be read just now")
 
 # The first class that an error is an instance of counts.
@@ -91,6 +98,10 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
             ),
         ),
     ),
+    (
+        NotAnObject,
+        Answer(400, "invalid_json", _("Not JSON"), _("The body of the request has to be a JSON object.")),
+    ),
     (StatusNotFound, Answer(404, "not_found", _("No such job"), _("There is no job with this ID."))),
     (
         StatusCorrupt,
@@ -102,12 +113,36 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
         ),
     ),
     (
+        JobExists,
+        Answer(409, "job_exists", _("There is such a job"), _("A job under this ID is waiting or running already.")),
+    ),
+    (
+        QueueFull,
+        Answer(
+            429,
+            "queue_full",
+            _("Too many jobs are waiting"),
+            _("The queue takes no more jobs just now. Nothing has been submitted: try again in a moment."),
+            retry_after=RETRY_AFTER_SECONDS,
+        ),
+    ),
+    (
+        QueueStopped,
+        Answer(
+            503,
+            "queue_stopped",
+            _("The site is being restarted"),
+            _("The queue takes no more jobs just now. Nothing has been submitted: try again in a moment."),
+            retry_after=RETRY_AFTER_SECONDS,
+        ),
+    ),
+    (
         StorageMisconfigured,
         Answer(
             503,
             "misconfigured",
             _OUTAGE,
-            _("The storage that holds the jobs is set up wrongly; the site’s log says how. No job has been lost."),
+            _("The storage that holds the jobs is set up wrongly. The site’s log says how."),
             retry_after=RETRY_AFTER_SECONDS,
         ),
     ),
@@ -118,7 +153,7 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
                 503,
                 "unavailable",
                 _OUTAGE,
-                _("The storage that holds the jobs doesn’t answer as it should. This says nothing about the jobs."),
+                _("The storage that holds the jobs doesn’t answer as it should. Try again in a moment."),
                 retry_after=RETRY_AFTER_SECONDS,
             ),
         )
@@ -126,7 +161,7 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
     ),
 ]
 
-HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, JobKitError)
+HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, NotAnObject, JobKitError)
 """What views turn into an answer; one of the kit's errors that has none is raised again."""
 
 DAMAGES: Final[dict[str, _StrPromise]] = {

@@ -31,7 +31,6 @@ class Visit:
     url: str
     width: int = 1280
     dark: bool = False
-    axe: bool = True
     cookies: dict[str, str] = field(default_factory=dict)
     screenshot: str = ""
 
@@ -80,7 +79,7 @@ def main(executable: str) -> None:
             page.on("console", lambda message, faults=faults: message.type == "error" and faults.append(message.text))
             page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
             page.goto(visit.url)
-            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"] if visit.axe else []
+            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
             violations = [
                 f"{violation['id']}: {violation['help']}: {node['html'][:300]} {node.get('failureSummary', '')}"
                 for violation in found

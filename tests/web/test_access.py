@@ -13,13 +13,16 @@ from django.views.generic import View
 from django_jobkit import urls, views
 from django_jobkit.access import Access, Action, StaffAccess
 from django_jobkit.exceptions import StatusUnavailable
+from django_jobkit.links import ROUTES
 from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
 
-JSON = {"status", "api-list", "api-job"}
+JSON = {"status", "api-list", "api-job", "api-queue"}
 
 # Every request that there is; `test_no_url_is_forgotten` finds one that isn't here.
 REQUESTS = [
     ("history", "get", 200),
+    ("queue", "get", 200),
+    ("api-queue", "get", 200),
     ("detail", "get", 200),
     ("status", "get", 200),
     ("delete", "get", 200),
@@ -33,7 +36,7 @@ every_request = pytest.mark.parametrize(("name", "method", "success"), REQUESTS)
 
 
 def url(name: str, job_id: str = JOB_ID) -> str:
-    return reverse(f"jobkit:{name}", args=[] if name in ("history", "api-list") else [job_id])
+    return reverse(f"jobkit:{name}", args=[job_id] if "{job_id}" in ROUTES[name] else [])
 
 
 def test_no_url_is_forgotten():
