@@ -20,7 +20,7 @@ from .jobs import IDListCache, JobHistory, Recorder, Status, StatusStore, TTLCac
 from .jobs.files import ABSENT, ANY, IfVersion, JobStorage
 from .jobs.guard import Cache, GuardedCache
 from .jobs.store import under_job_dir
-from .storages import adapt
+from .storages import from_settings
 
 if TYPE_CHECKING:
     from .access import Access
@@ -46,11 +46,8 @@ class JobKit:
 
     @cached_property
     def storage(self) -> JobStorage:
-        return adapt(
-            self.django_storage,
-            timeout=self.settings.timeout,
-            concurrency=self.settings.concurrency,
-            alias=self.settings.storage,
+        return from_settings(
+            self.settings.storage, timeout=self.settings.timeout, concurrency=self.settings.concurrency
         )
 
     @cached_property
