@@ -12,6 +12,7 @@ from django.views.generic import View
 
 from django_jobkit import urls, views
 from django_jobkit.access import Access, Action, StaffAccess
+from django_jobkit.baseviews import JSONView, KitView, PageView
 from django_jobkit.exceptions import StatusUnavailable
 from django_jobkit.links import ROUTES
 from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
@@ -50,13 +51,14 @@ def test_no_url_is_forgotten():
 
 
 def test_no_view_is_forgotten():
-    """Each view of the module has a URL, or is tried through another test that asks for access."""
-    defined = {
-        found
+    """Each view that the module offers has a URL, and is so in the table above, or sites map it by themselves."""
+    offered = {
+        found.__name__
         for found in vars(views).values()
-        if inspect.isclass(found) and issubclass(found, View) and found.__module__ == views.__name__
+        if inspect.isclass(found) and issubclass(found, View) and found not in (KitView, PageView, JSONView)
     }
-    assert defined == {pattern.callback.view_class for pattern in urls.urlpatterns}
+    mapped_by_sites = {"JobSubmitView"}  # tried in test_submit_view.py
+    assert offered - mapped_by_sites == {pattern.callback.view_class.__name__ for pattern in urls.urlpatterns}
 
 
 @every_request
@@ -165,7 +167,7 @@ class TestStaffAccess:
         request = RequestFactory().get("/")
         request.user = Person()
         assert all(StaffAccess().allows(request, action) for action in Action)
-        assert request.user.asked == ["django_jobkit.view_job", "django_jobkit.delete_job"]
+        assert request.user.asked == [f"django_jobkit.{action}_job" for action in Action]
 
     def test_a_request_without_users_is_let_in_nowhere(self):
         """As where Django's authentication isn't installed."""
@@ -213,7 +215,7 @@ def access(kind: type[Access]):
 
 class TestAnAccessClassOfTheSite:
     job_requests = pytest.mark.parametrize(
-        ("name", "method", "success"), [request for request in REQUESTS if request[0] not in ("history", "api-list")]
+        ("name", "method", "success"), [request for request in REQUESTS if "{job_id}" in ROUTES[request[0]]]
     )
 
     @job_requests
