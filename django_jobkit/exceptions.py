@@ -131,3 +131,22 @@ class ListTimeout(StorageUnavailable):
 
 class KeysNotListable(JobKitError):
     """The cache backend can't list its keys, so entries can't be counted."""
+
+
+class TokenRefused(JobKitError):
+    """The identity token is none that is valid here. Answer 401; asking again with the same token never helps.
+
+    ``reason`` is one word (``expired``, ``audience``, …); the text explains it and holds nothing of the token.
+    """
+
+    def __init__(self, message: str = "", *, reason: str = "malformed") -> None:
+        super().__init__(message or reason)
+        self.reason = reason
+
+
+class AccountRefused(JobKitError):
+    """The identity token is valid, but its account is none of those that are let in here. Answer 403."""
+
+
+class KeysUnavailable(JobKitError):
+    """No token can be verified just now: the keys they are signed with couldn't be fetched. Answer 503, never 401."""

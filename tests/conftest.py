@@ -1,1 +1,1 @@
-pytest_plugins = ["django_jobkit.testing.plugin", "tests.redis_server"]
+pytest_plugins = ["django_jobkit.testing.plugin", "tests.redis_server", "tests.issuer"]
