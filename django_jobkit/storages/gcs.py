@@ -62,7 +62,7 @@ class GCSJobStorage(ObjectJobStorage):
     def __init__(self, storage: Storage, *, timeout: float = 10.0, concurrency: int = 10, alias: str = "") -> None:
         super().__init__(storage, timeout=timeout, concurrency=concurrency, alias=alias)
         self._google = cast(GoogleStorage, storage)
-        self._process = PerProcess(self._connect)
+        self._client = PerProcess(self._connect)
         self._slots = PerProcess(lambda: threading.BoundedSemaphore(concurrency))
         self._has_batch = True
 
@@ -72,6 +72,8 @@ class GCSJobStorage(ObjectJobStorage):
         own.__dict__.update(_client=None, _bucket=None)
         own.__dict__.pop("client", None)  # where a subclass has made it a cached property
         client = own.client
+        # Newer clients ask for the bucket's metadata in a thread of their own, for traces that nobody may want.
+        client._bucket_metadata_cache = None
         adapter = HTTPAdapter(pool_connections=4, pool_maxsize=self.concurrency, max_retries=0)
         for scheme in ("https://", "http://"):
             client._http.mount(scheme, adapter)
@@ -81,7 +83,7 @@ class GCSJobStorage(ObjectJobStorage):
         return Call(timeout, self._slots.get())
 
     def _blob(self, key: str) -> Blob:
-        return Blob(key, self._process.get().bucket(self._google.bucket_name))
+        return Blob(key, self._client.get().bucket(self._google.bucket_name))
 
     def _get(self, key: str, seconds: float) -> StoredFile:
         with _answers("get"):
@@ -132,7 +134,7 @@ class GCSJobStorage(ObjectJobStorage):
 
     def _list(self, prefix: str, token: str | None, seconds: float, *, page_size: int = 0, **options: str) -> Any:
         with _answers("list"):
-            return self._process.get().list_blobs(
+            return self._client.get().list_blobs(
                 self._google.bucket_name,
                 prefix=prefix or None,
                 page_token=token,
@@ -160,7 +162,7 @@ class GCSJobStorage(ObjectJobStorage):
         def request(seconds: float) -> bool:
             keys = list(removal.pending)
             with _answers("remove"):
-                bucket = self._process.get().bucket(self._google.bucket_name)
+                bucket = self._client.get().bucket(self._google.bucket_name)
                 try:
                     with bucket.client.batch(raise_exception=False) as batch:
                         for key in keys:

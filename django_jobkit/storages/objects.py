@@ -144,7 +144,7 @@ class ObjectJobStorage(ABC):
             except Absent:
                 return
             except Unclear as answer:
-                stored = self._look(call, key)
+                stored = self._look_again(call, key, answer)
                 if stored is None:
                     return
                 if stored.version != known:
@@ -219,12 +219,12 @@ class ObjectJobStorage(ABC):
             if stored is None or stored.data != data:
                 raise conflict from answer.__cause__
             return stored.version
-        except Answer:
+        except Answer as answer:
             if not call.unclear:
                 raise
-            stored = self._look(call, key)
+            stored = self._look_again(call, key, answer)
             if stored is None or stored.data != data:
-                raise
+                raise Unclear(str(answer)) from answer.__cause__
             return stored.version
 
     def _overwrite(self, call: Call, key: str, name: str, data: bytes, known: str | None) -> str:
@@ -235,8 +235,8 @@ class ObjectJobStorage(ABC):
                 repeat_unclear=False,
                 reserve=self.timeout / 4,
             )
-        except Unclear:
-            stored = self._look(call, key)
+        except Unclear as answer:
+            stored = self._look_again(call, key, answer)
             if stored is not None and stored.data == data:
                 return stored.version
             if stored is not None and stored.version != known:
@@ -252,6 +252,13 @@ class ObjectJobStorage(ABC):
             return None
         self._note(key, file.version)
         return file
+
+    def _look_again(self, call: Call, key: str, answer: Answer) -> StoredFile | None:
+        """What is stored after a request that may have been applied. The doubt stays if that can't be seen."""
+        try:
+            return self._look(call, key)
+        except Answer:
+            raise Unclear(str(answer)) from answer.__cause__
 
     def _ask(self, call: Call, request: Callable[[float], T], *, repeat_unclear: bool, reserve: float = 0.0) -> T:
         try:

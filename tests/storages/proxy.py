@@ -78,6 +78,7 @@ class Proxy:
         self.upstream = urlsplit(upstream)
         self.requests: list[Request] = []
         self.closing = threading.Event()
+        self.listening = False
         self.emulates_batch = False
         self._faults: list[tuple[Fault, frozenset[str], int | None]] = []
         self._lock = threading.Lock()
@@ -94,11 +95,13 @@ class Proxy:
         handler = type("BoundHandler", (Handler,), {"proxy": self})
         self._server = Server(("127.0.0.1", self._port), handler)
         self._port = self._server.server_address[1]
+        self.listening = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def refuse_connections(self) -> None:
         """Until `listen` is called again, as if no server were running."""
         assert self._server is not None
+        self.listening = False
         self._server.shutdown()
         self._server.server_close()
         for connection in list(self._connections):
@@ -174,6 +177,9 @@ class Handler(BaseHTTPRequestHandler):
             super().finish()
 
     def serve(self) -> None:
+        if not self.proxy.listening:
+            self.abort()  # what came in while the connections were being closed
+            return
         length = int(self.headers.get("Content-Length") or 0)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection", "expect")}
         request = Request(self.command, self.path, headers, self.rfile.read(length))

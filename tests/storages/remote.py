@@ -152,9 +152,10 @@ class RemoteStorageTests:
         finally:
             with_delay.join()
 
+    @pytest.mark.parametrize("fault", [reset, status(500), status(504)], ids=["reset", "500", "504"])
     @pytest.mark.parametrize("action", ACTIONS)
-    def test_a_broken_connection_before_the_request_was_applied(self, storage, proxy, direct, action):
-        proxy.break_next(reset, EVERYTHING)
+    def test_a_request_that_may_have_been_applied_and_was_not(self, storage, proxy, direct, action, fault):
+        proxy.break_next(fault, EVERYTHING)
         check_done(action, direct, ACTIONS[action](storage))
 
     @pytest.mark.parametrize("action", ACTIONS)
@@ -287,12 +288,26 @@ class RemoteStorageTests:
         assert direct.read(NAME).data == b"theirs"
 
     def test_a_refused_overwrite_that_others_have_replaced_is_not_sent_again(self, storage, proxy, direct):
-        """The look finds the known version, the conditional repetition then meets theirs."""
+        """The look still finds the version that we knew; the repetition is conditional on it, and meets theirs."""
+
+        def answer_and_then_write(handler, request, forward):
+            answer = forward(request)
+            direct.write(NAME, b"theirs")
+            handler.answer(answer)
+
         proxy.break_next(reset, "write")
-        proxy.break_next(lost(lambda: direct.write(NAME, b"theirs")), "read")
+        proxy.break_next(answer_and_then_write, "read")
         with pytest.raises(StorageUnavailable, match="not known"):
             storage.write(NAME, b"ours")
         assert direct.read(NAME).data == b"theirs"
+
+    @pytest.mark.parametrize("action", ["overwrite", "swap", "create", "write a new one", "delete"])
+    def test_what_cannot_be_looked_at_afterwards_stays_in_doubt(self, quick, proxy, action):
+        proxy.break_next(reset, "write delete", None)
+        proxy.break_next(status(403, self.refusals["403"]), "read", None)
+        with pytest.raises(StorageUnavailable, match="not known") as caught:
+            ACTIONS[action](quick)
+        assert not isinstance(caught.value, StorageMisconfigured)
 
     def test_a_conflict_that_cannot_be_looked_into_is_not_certain(self, storage, proxy):
         proxy.break_next(lost(), "write")
@@ -345,20 +360,22 @@ def read_on_both_sides_of_a_fork(reopen) -> bool:
     """In a process of its own, without threads, so that a plain fork is safe."""
     storage = reopen()
 
-    def read_all(times: int) -> bool:
+    def read_all(numbers) -> bool:
         return all(
             storage.read(f"jobs/job-{number}/status.json").data == str(number).encode() * 100
-            for _ in range(times)
-            for number in range(20)
+            for _ in range(5)
+            for number in numbers
         )
 
-    assert read_all(1)
+    assert read_all(range(20))
+    before = storage._client.get()
     child = os.fork()
     if child == 0:
         right = False
         try:
-            right = read_all(5)
+            right = storage._client.get() is not before
+            right &= read_all(range(19, -1, -1))  # not in step with the parent, whose answers would be right by chance
         finally:
             os._exit(0 if right else 1)
-    right = read_all(5)
+    right = storage._client.get() is before and read_all(range(20))
     return right and os.waitpid(child, 0)[1] == 0

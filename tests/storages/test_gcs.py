@@ -26,7 +26,7 @@ def google(endpoint: str, bucket: str, *, timeout: float = 10.0, concurrency: in
     os.environ["STORAGE_EMULATOR_HOST"] = endpoint
     storage = GoogleCloudStorage(bucket_name=bucket, **options)
     adapted = adapt(storage, timeout=timeout, concurrency=concurrency, alias="media")
-    adapted._process.get()  # the client reads the variable when it is made, and others may be made after this one
+    adapted._client.get()  # the client reads the variable when it is made, and others may be made after this one
     return adapted
 
 
@@ -39,7 +39,7 @@ def error(code: int, message: str, reason: str) -> tuple[str, str]:
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "set by each test")
-    monkeypatch.setenv("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "1")
+    monkeypatch.delenv("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", raising=False)
 
 
 class TestGoogleCloudStorage(StorageContract):
@@ -156,7 +156,7 @@ def test_a_subclass_that_makes_its_own_client_is_asked_for_it(gcs_proxy, gcs_buc
     storage = adapt(django_storage)
     storage.write(NAME, b"1")
     assert gcs_proxy.kinds() == ["write"]
-    assert storage._process.get() is not shared
+    assert storage._client.get() is not shared
     assert django_storage.client is shared
 
 
@@ -216,7 +216,7 @@ def test_where_there_is_no_batch_objects_are_removed_one_by_one_and_batches_not_
 def test_directory_markers_are_removed_and_not_counted(through, gcs_bucket):
     storage = through()
     storage.write(NAME, b"")
-    storage._process.get().bucket(gcs_bucket).blob("jobs/job-1/").upload_from_string(b"")
+    storage._client.get().bucket(gcs_bucket).blob("jobs/job-1/").upload_from_string(b"")
     assert storage.delete_tree("jobs/job-1") == 1
     assert list(storage.list_dirs("jobs")) == []
 
