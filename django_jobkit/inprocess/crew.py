@@ -20,6 +20,10 @@ class Crew:
 
     One lock guards everything. Idle workers wait for it to be said that a job has come; only while there are delayed
     jobs, one of them, the timekeeper, waits for the time of the first as well. Nobody wakes up to look around.
+
+    A signal handler may call `stop` in the middle of another method of the same thread, and then waits for workers
+    that go on meanwhile. So the lock is reentrant, what isn't for workers changes the line in single steps, and `add`
+    looks again at the end.
     """
 
     def __init__(
@@ -41,7 +45,6 @@ class Crew:
         self._name = name
         self._clock = clock
         self._logger = logger
-        # Reentrant, because a signal handler may call `stop` in the middle of another method of the same thread.
         self._lock = threading.RLock()
         self._work = threading.Condition(self._lock)  # what idle workers wait for, without a timeout
         self._due = threading.Condition(self._lock)  # what the timekeeper waits for
@@ -67,22 +70,21 @@ class Crew:
             if self._alive < self._workers and self.state in (QueueState.NEW, QueueState.RUNNING):
                 self._start_workers()
             now = self._clock()
-            self._promote(now)
             free = self._workers - self._running
             fits = self._line.depth(free) < self._buffer if delay > 0 else self._line.depth(free - 1) <= self._buffer
             if not fits or self.state is not QueueState.RUNNING:
                 self._refused += 1
                 return False
             if delay > 0:
-                self._line.add_delayed((job, context), priority=priority, due=now + delay)
+                added = self._line.add_delayed((job, context), priority=priority, due=now + delay)
                 if self._line.next_due == now + delay:
                     self._wake_for_time()
             else:
-                self._line.add((job, context), priority=priority, now=now)
+                added = self._line.add((job, context), priority=priority, now=now)
                 self._wake_for_work()
-            # Only a signal handler, in the middle of this very call, can have stopped the queue since the check
-            # above. If that was before the job went in, no worker will come for it.
-            if self.state is not QueueState.RUNNING and self._line.clear():
+            # Only a signal handler can have stopped the queue since the check above. If the job came after that, it
+            # is still there, and no worker may come for it.
+            if self.state is not QueueState.RUNNING and self._line.withdraw(added):
                 self._refused += 1
                 return False
             return True
@@ -93,15 +95,13 @@ class Crew:
         with self._lock:
             if self.state in (QueueState.NEW, QueueState.RUNNING):
                 self.state = QueueState.STOPPING if self._alive else QueueState.STOPPED
-                self._promote(self._clock())
-                self._dropped += tuple(job for job, _ in self._line.clear_delayed())
                 self._wake_all()
             self._wait_until(lambda: not self._alive or self._cancellation.cancelled, timeout)
             if self._alive and not self._cancellation.cancelled:
-                self._dropped += tuple(job for job, _ in self._line.clear())
                 self._interrupted = self._running
                 self._cancellation.cancel()
                 self._ended.notify_all()  # other calls of `stop`, with more patience
+            self._dropped += tuple(job for job, _ in self._line.clear())
             self._wait_until(lambda: not self._alive, grace)
             report = StopReport(waiting=self._dropped, cancelled=self._interrupted, running=self._running)
             gone = [] if self._alive else self._threads
@@ -112,20 +112,18 @@ class Crew:
     def stats(self) -> QueueStats:
         with self._lock:
             now = self._clock()
-            self._promote(now)
             free = self._workers - self._running
-            oldest = self._line.oldest
             return QueueStats(
                 state=self.state,
                 workers=self._workers,
                 capacity=self._buffer,
                 depth=self._line.depth(free),
-                delayed=self._line.delayed,
+                delayed=self._line.due_later(now),
                 running=self._running + min(free, self._line.ready),
                 done=self._done,
                 failed=self._failed,
                 refused=self._refused,
-                oldest_wait=0.0 if oldest is None else now - oldest,
+                oldest_wait=self._line.longest_wait(now),
             )
 
     # What follows is called with the lock held, except `_live` and `_run_jobs`.
@@ -168,10 +166,6 @@ class Crew:
         self._idle = 0
         self._work.notify_all()
         self._due.notify_all()
-
-    def _promote(self, now: float) -> None:
-        for _ in range(self._line.promote(now) if self._line.delayed else 0):
-            self._wake_for_work()
 
     def _live(self) -> None:
         """The life of a worker."""
@@ -229,7 +223,8 @@ class Crew:
         """The next job, as soon as there is one; None when there will be none."""
         while True:
             now = self._clock() if self._line.delayed else 0.0
-            self._promote(now)
+            for _ in range(self._line.promote(now)):
+                self._wake_for_work()
             if self._line.ready:
                 self._running += 1
                 return self._line.take()

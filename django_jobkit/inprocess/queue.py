@@ -96,11 +96,11 @@ class JobQueue:
 
         After ``timeout`` seconds (None: never; 0: at once) what still waits is dropped, running jobs are cancelled,
         and they get ``grace`` seconds more to notice. Returns within the sum of both; jobs that don't end are left
-        running. Delayed jobs whose time hasn't come are dropped right away.
+        running. Delayed jobs aren't waited for: those whose time hasn't come by the end are dropped.
 
         May be called again, also while another call is waiting: the shorter timeout wins, and every report counts
-        from the beginning. May be called from a signal handler. Raises RuntimeError when called by a job of this
-        queue, which would wait for itself.
+        from the beginning. May be called from a signal handler, whatever that interrupts. Raises RuntimeError when
+        called by a job of this queue, which would wait for itself.
         """
         report = self._crew.stop(timeout, grace)
         lifetime.forget_exit(self)

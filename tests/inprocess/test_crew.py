@@ -81,7 +81,7 @@ def test_jobs_that_are_due_together_run_at_the_same_time(make_queue):
         queue.enqueue(lambda: together.wait(PATIENCE), delay=3600)
     assert idle(queue, 3)
     clock.now += 3600
-    queue.stats()
+    queue.enqueue(lambda: None)  # has a worker look, since real time doesn't pass
     together.wait(PATIENCE)
 
 
@@ -142,6 +142,25 @@ def test_a_time_limit_that_hits_between_two_jobs_neither_ends_a_worker_nor_loses
     assert eventually(lambda: queue.stats().done == 2)
     assert [record.exc_info[0] for record in caplog.records] == [TimeLimit] * 2
     assert idle(queue, 2)
+
+
+def test_a_time_limit_that_hits_a_worker_on_its_way_to_rest_leaves_it_to_be_woken_later(make_queue, caplog):
+    queue = make_queue(1)
+    crew = queue._crew
+    real = crew._work.wait
+
+    def interrupted():
+        crew._work.wait = real
+        raise TimeoutError
+
+    crew._work.wait = interrupted
+    queue.start()
+    assert eventually(lambda: caplog.records)
+    queue.enqueue(lambda: None, delay=3600)
+    assert eventually(lambda: crew._timekeeper)
+    done = threading.Event()
+    queue.enqueue(done.set)
+    assert done.wait(PATIENCE)
 
 
 def test_a_time_limit_that_hits_a_job_after_its_end_leaves_the_counts_right(make_queue, caplog):
@@ -209,10 +228,11 @@ def test_a_job_whose_enqueueing_is_interrupted_by_a_stop_is_refused_or_run_but_n
 
         def interrupted(thing, *, priority, now, queue=queue, add=add, moment=moment):
             if moment == "after":
-                add(thing, priority=priority, now=now)
+                added = add(thing, priority=priority, now=now)
             assert queue.stop(PATIENCE).drained
             if moment == "before":
-                add(thing, priority=priority, now=now)
+                added = add(thing, priority=priority, now=now)
+            return added
 
         line.add = interrupted
         accepted = queue.enqueue(lambda ran=ran: ran.append(1))

@@ -301,9 +301,12 @@ def test_a_delayed_job_runs_at_its_time_and_not_before(make_queue):
     queue = make_queue(1, clock=clock)
     assert queue.enqueue(done.set, delay=60)
     clock.now += 59.9
-    assert (queue.stats().delayed, queue.stats().depth, queue.stats().running) == (1, 1, 0)
+    queue.enqueue(lambda: None)  # has a worker look, since real time doesn't pass
+    assert eventually(lambda: queue.stats().done == 1)
+    assert (queue.stats().delayed, queue.stats().depth, done.is_set()) == (1, 1, False)
     clock.now += 0.1
-    assert queue.stats().delayed == 0
+    assert (queue.stats().delayed, queue.stats().depth) == (0, 1)
+    queue.enqueue(lambda: None)
     assert done.wait(PATIENCE)
 
 
@@ -331,6 +334,19 @@ def test_a_delayed_job_has_its_priority_when_its_time_has_come(make_queue):
     held.release()
     assert drained(queue)
     assert order == ["high", "low"]
+
+
+def test_a_delayed_job_stands_before_one_that_came_after_its_time_even_if_no_worker_was_free_to_notice(make_queue):
+    clock, held, order = Clock(), Held(), []
+    queue = make_queue(1, clock=clock)
+    queue.enqueue(held)
+    assert held.has_started()
+    queue.enqueue(functools.partial(order.append, "delayed"), delay=5)
+    clock.now += 6
+    queue.enqueue(functools.partial(order.append, "came later"))
+    held.release()
+    assert drained(queue)
+    assert order == ["delayed", "came later"]
 
 
 # Stopping

@@ -36,7 +36,7 @@ def test_things_are_never_compared():
 
 
 def test_nothing_can_be_taken_from_an_empty_line():
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(IndexError):
         WaitingLine().take()
 
 
@@ -65,16 +65,38 @@ def test_what_is_due_at_one_time_keeps_its_order():
     assert take_all(line) == "abcdef"
 
 
-def test_oldest_is_since_when_the_one_in_the_line_for_longest_is_there():
+def test_the_longest_wait_is_since_the_earliest_time_of_any_that_should_be_in_the_line():
     line = WaitingLine()
-    assert line.oldest is None
-    line.add_delayed("late", priority=9, due=3.0)
-    assert line.oldest is None
-    line.add("b", priority=0, now=4.0)
-    line.add("a", priority=5, now=6.0)
-    assert line.oldest == 4.0
+    assert line.longest_wait(9.0) == 0.0
+    line.add_delayed("late", priority=9, due=5.0)
+    assert line.longest_wait(4.0) == 0.0
+    line.add("b", priority=0, now=4.5)
+    line.add("a", priority=5, now=4.6)
+    assert line.longest_wait(4.75) == 0.25
+    line.take(), line.take()
+    assert line.longest_wait(8.0) == 3.0  # though nobody has promoted it
     line.promote(8.0)
-    assert line.oldest == 3.0
+    assert line.longest_wait(8.0) == 3.0
+
+
+def test_due_later_counts_those_whose_time_has_not_come_though_nobody_has_promoted_the_others():
+    line = WaitingLine()
+    for due in (1.0, 2.0, 3.0):
+        line.add_delayed("d", priority=0, due=due)
+    assert [line.due_later(now) for now in (0.0, 1.0, 2.5, 3.0)] == [3, 2, 1, 0]
+    assert line.delayed == 3
+
+
+def test_what_was_added_can_be_withdrawn_while_it_is_there():
+    line = line_of(("a", 0), ("c", 0), ("x", 1))
+    added, delayed = line.add("b", priority=3, now=0.0), line.add_delayed("d", priority=0, due=9.0)
+    assert line.withdraw(added)
+    assert not line.withdraw(added)
+    assert line.withdraw(delayed)
+    assert (take_all(line), line.delayed) == ("xac", 0)
+    taken = line.add("e", priority=0, now=0.0)
+    line.take()
+    assert not line.withdraw(taken)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +122,7 @@ def test_clearing_returns_all_in_the_order_in_which_they_would_have_been_taken()
     line.add_delayed("e", priority=7, due=9.0)
     line.add_delayed("d", priority=0, due=8.0)
     assert "".join(line.clear()) == "abcde"
-    assert (line.ready, line.delayed, line.oldest, line.clear()) == (0, 0, None, [])
-
-
-def test_clearing_the_delayed_leaves_the_line():
-    line = line_of(("a", 0))
-    line.add_delayed("b", priority=0, due=9.0)
-    assert line.clear_delayed() == ["b"]
-    assert take_all(line) == "a"
+    assert (line.ready, line.delayed, line.clear()) == (0, 0, [])
 
 
 class AgainstASortedList(RuleBasedStateMachine):
@@ -118,7 +133,7 @@ class AgainstASortedList(RuleBasedStateMachine):
         self.line = WaitingLine()
         self.now = 0
         self.number = 0
-        self.model = []  # (arrival, tie, priority, thing); the tie orders what is due at one time
+        self.model = []  # (arrival, number, priority, number): at one time, what was added first comes first
 
     def arrived(self):
         return sorted((m for m in self.model if m[0] <= self.now), key=lambda m: (-m[2], m[0], m[1]))
@@ -126,9 +141,7 @@ class AgainstASortedList(RuleBasedStateMachine):
     @rule(priority=st.integers(-2, 2), delay=st.integers(0, 5))
     def add(self, priority, delay):
         self.number += 1
-        # What comes now stands behind what had been due now.
-        self.model.append((self.now + delay, (delay == 0, self.number), priority, self.number))
-        self.line.promote(self.now)
+        self.model.append((self.now + delay, self.number, priority, self.number))
         if delay:
             self.line.add_delayed(self.number, priority=priority, due=self.now + delay)
         else:
@@ -137,17 +150,18 @@ class AgainstASortedList(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 4))
     def time_passes(self, seconds):
         self.now += seconds
-        self.line.promote(self.now)
 
     @precondition(lambda self: self.arrived())
     @rule()
     def take(self):
         first = self.arrived()[0]
+        self.line.promote(self.now)
         assert self.line.take() == first[3]
         self.model.remove(first)
 
     @rule()
     def clear(self):
+        self.line.promote(self.now)
         later = sorted(m for m in self.model if m[0] > self.now)
         assert self.line.clear() == [m[3] for m in self.arrived() + later]
         self.model.clear()
@@ -156,9 +170,9 @@ class AgainstASortedList(RuleBasedStateMachine):
     def counts_agree(self):
         arrived = self.arrived()
         later = [m[0] for m in self.model if m[0] > self.now]
-        assert (self.line.ready, self.line.delayed) == (len(arrived), len(later))
-        assert self.line.oldest == min((m[0] for m in arrived), default=None)
-        assert self.line.next_due == min(later, default=None)
+        assert self.line.ready + self.line.delayed == len(self.model)
+        assert self.line.due_later(self.now) == len(later)
+        assert self.line.longest_wait(self.now) == self.now - min((m[0] for m in arrived), default=self.now)
 
 
 TestAgainstASortedList = AgainstASortedList.TestCase
