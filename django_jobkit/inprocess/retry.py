@@ -12,6 +12,8 @@ from collections.abc import Callable
 import tenacity
 from tenacity.wait import wait_base
 
+from django_jobkit.exceptions import JobCancelled, PermanentJobError
+
 from .calls import call
 from .cancellation import current_cancellation
 
@@ -63,8 +65,8 @@ def with_retry(
 
     ``backoff`` gives the waits: `linear(...)`, `exponential(...)`, any other wait of `tenacity`, a function of the
     number of attempts that have failed so far, or a number of seconds, short for ``exponential(that)``.
-    ``on`` says which errors are worth another attempt: a class, a tuple of them, or a predicate. What isn't an
-    `Exception` (``SystemExit``) never is, whatever the predicate says.
+    ``on`` says which errors are worth another attempt: a class, a tuple of them, or a predicate. `PermanentJobError`,
+    `JobCancelled` and what isn't an `Exception` (``SystemExit``) never are, whatever it says.
 
     The last error is raised as it was. So it is, at once and without another attempt, when the job is cancelled
     before or during a wait. The worker is kept through the waits. Each failed attempt but the last is logged as a
@@ -122,9 +124,12 @@ class _Function(wait_base):
 
 
 def _as_predicate(on: RetryOn) -> Callable[[BaseException], bool]:
-    if isinstance(on, (type, tuple)):
-        return lambda error: isinstance(error, Exception) and isinstance(error, on)
-    return lambda error: isinstance(error, Exception) and on(error)
+    def worth_it(error: BaseException) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, (PermanentJobError, JobCancelled)):
+            return False
+        return isinstance(error, on) if isinstance(on, (type, tuple)) else on(error)
+
+    return worth_it
 
 
 def _check(fine: bool, name: str, *values: float) -> None:

@@ -13,7 +13,7 @@ PREAMBLE = """
     import os, signal, sys, threading
     from django_jobkit.inprocess import JobQueue, current_cancellation
 
-    signal.alarm(120)  # whatever goes wrong, this process ends
+    signal.alarm(300)  # whatever goes wrong, this process ends
 
     def say(*words):
         os.write(1, (" ".join(map(str, words)) + "\\n").encode())

@@ -8,6 +8,7 @@ import threading
 import pytest
 import tenacity
 
+from django_jobkit.exceptions import JobCancelled, PermanentJobError
 from django_jobkit.inprocess import Cancellation, exponential, linear, with_retry
 from django_jobkit.inprocess.cancellation import running_under
 
@@ -170,9 +171,9 @@ def test_only_errors_worth_it_are_tried_again(on, calls):
     assert job.calls == calls
 
 
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, PermanentJobError, JobCancelled])
 @pytest.mark.parametrize("on", [Exception, lambda error: True])
-def test_what_wants_the_end_of_the_process_is_never_tried_again(error, on):
+def test_what_says_that_it_is_final_is_never_tried_again(error, on):
     job = Flaky(error())
     with pytest.raises(error):
         run_under(Waits(), with_retry(job, 3, 1.0, on=on))
