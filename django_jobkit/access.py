@@ -13,8 +13,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 
 from .jobs.status import Status
@@ -54,15 +55,119 @@ class Access:
 
     def known(self, request: HttpRequest) -> bool:
         """Whether it is known who is asking: it decides between "log in" and "you may not"."""
-        user = getattr(request, "user", None)
+    def owner_filter(self, request: HttpRequest) -> str | None:
+        """Whose jobs this person, whom `allows` let view jobs, is shown in lists: those with this ``owner``.
+
+        None is everybody's. Lists and counts ask this instead of asking `allows_job` for each job, so let the two
+        agree.
+        """
+        return None
+
+        user = _user_of(request)
         return bool(user is not None and user.is_authenticated)
 
 
 class StaffAccess(Access):
+    def challenge_for(self, request: HttpRequest) -> str:
+        """The ``WWW-Authenticate`` of the 401 that answers this request."""
+        return self.challenge
+
+    def recognizes(self, request: HttpRequest) -> bool:
+        """Whether the request comes with what this class knows people by. `FirstOf` asks."""
+        return True
+
+    def needs_csrf_token(self, request: HttpRequest) -> bool:
+        """Whether a browser may have sent this for another site's page, as it sends cookies without being asked."""
+        return True
+
+
+def _user_of(request: HttpRequest) -> Any:
+    return getattr(request, "user", None)  # there is none where Django's authentication isn't installed
+
     """Active staff users with ``django_jobkit.view_job``; to delete, with ``django_jobkit.delete_job``."""
 
     def allows(self, request: HttpRequest, action: Action) -> bool:
-        user = getattr(request, "user", None)  # there is none where Django's authentication isn't installed
+        user = _user_of(request)
         return bool(
             user is not None and user.is_active and user.is_staff and user.has_perm(f"django_jobkit.{action}_job")
         )
+
+
+class OwnerAccess(Access):
+    """Each active user has their own jobs, those whose ``owner`` is their username; others' don't exist for them.
+
+    With a job of one's own one may do whatever `owner_actions` says. Beyond that, Django's permissions count:
+    ``django_jobkit.view_job`` shows everybody's jobs, also damaged ones, which nobody can say the owner of, and
+    ``django_jobkit.delete_job`` lets one delete whatever job one sees. Superusers have all of them.
+
+    Whoever submits a job sets ``owner=request.user.get_username()``, as `JobSubmitView` does; where usernames change
+    hands, override `identity` and set that. Rows of a `LOAD` of the site's own need a member ``owner``.
+    """
+
+    owner_actions: ClassVar[frozenset[Action]] = frozenset(Action)
+    """What one may do with one's own jobs. Leave ``Action.DELETE`` out, and it takes the permission."""
+
+    def identity(self, request: HttpRequest) -> str:
+        """What this person's jobs have as their ``owner``; empty for somebody who can't have any."""
+        user = _user_of(request)
+        return str(user.get_username()) if user is not None and user.is_authenticated and user.is_active else ""
+
+    def allows(self, request: HttpRequest, action: Action) -> bool:
+        return (action in self.owner_actions and bool(self.identity(request))) or self._has_permission(request, action)
+
+    def allows_job(self, request: HttpRequest, action: Action, job_id: str, status: Status | None) -> bool:
+        return (action in self.owner_actions and self._is_owner(request, status)) or self._has_permission(
+            request, action
+        )
+
+    def owner_filter(self, request: HttpRequest) -> str | None:
+        return None if self._has_permission(request, Action.VIEW) else self.identity(request)
+
+    def _is_owner(self, request: HttpRequest, status: Status | None) -> bool:
+        identity = self.identity(request)
+        return bool(identity) and identity == getattr(status, "owner", None)
+
+    def _has_permission(self, request: HttpRequest, action: Action) -> bool:
+        user = _user_of(request)
+        return bool(user is not None and user.is_active and user.has_perm(f"django_jobkit.{action}_job"))
+
+
+class FirstOf(Access):
+    """Several ways in, such as tokens for machines and the login for people: a function can be the ``ACCESS``::
+
+        def access():
+            return FirstOf(GoogleTokenAccess(audience=..., accounts=...), StaffAccess())
+
+    The first member that `recognizes` a request decides alone, whatever the others would say: a token that is refused
+    is not made good by a cookie that came along. The last one decides where none does.
+    """
+
+    def __init__(self, *members: Access) -> None:
+        if not members:
+            raise ImproperlyConfigured("FirstOf needs access objects to choose from.")
+        self.members = members
+
+    def _of(self, request: HttpRequest) -> Access:
+        return next((member for member in self.members if member.recognizes(request)), self.members[-1])
+
+    def allows(self, request: HttpRequest, action: Action) -> bool:
+        return self._of(request).allows(request, action)
+
+    def allows_job(self, request: HttpRequest, action: Action, job_id: str, status: Status | None) -> bool:
+        return self._of(request).allows_job(request, action, job_id, status)
+
+    def owner_filter(self, request: HttpRequest) -> str | None:
+        return self._of(request).owner_filter(request)
+
+    def known(self, request: HttpRequest) -> bool:
+        return self._of(request).known(request)
+
+    def challenge_for(self, request: HttpRequest) -> str:
+        """All ways in there are, since each would do (RFC 9110, 11.6.1)."""
+        return ", ".join(dict.fromkeys(member.challenge_for(request) for member in self.members))
+
+    def recognizes(self, request: HttpRequest) -> bool:
+        return any(member.recognizes(request) for member in self.members)
+
+    def needs_csrf_token(self, request: HttpRequest) -> bool:
+        return self._of(request).needs_csrf_token(request)

@@ -72,6 +72,8 @@ class KitView(View):
             else:
                 response = self.explain(answer_to(error), error)
         response.headers.setdefault("Cache-Control", "private, no-store")
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
+            response.headers.setdefault("WWW-Authenticate", self.kit.access.challenge_for(request))
         return response
 
     # Django's LoginRequiredMiddleware is not to redirect here: the access object decides, and not always by a login.
@@ -91,6 +93,15 @@ class KitView(View):
             raise HiddenJob(self.job_id)
         if self.action != Action.VIEW and not access.allows_job(self.request, self.action, self.job_id, status):
             raise PermissionDenied
+
+    def refuse_forgery(self) -> None:
+        """Raise `CsrfFailed` for a request that a browser may have sent for another site's page."""
+        if self.kit.access.needs_csrf_token(self.request) and csrf_failure(self.request):
+            raise CsrfFailed
+
+    def owner(self) -> str | None:
+        """Whose jobs this person is shown in lists and counts; None is everybody's."""
+        return self.kit.access.owner_filter(self.request)
 
     def may(self, action: Action) -> bool:
         """Whether to offer this person to do this to jobs. No where it can't be found out: it is asked again then."""
@@ -186,13 +197,11 @@ class JSONView(KitView):
 
     def admit(self) -> None:
         super().admit()
-        if self.request.method not in ("GET", "HEAD", "OPTIONS") and csrf_failure(self.request):
-            raise CsrfFailed
+        if self.request.method not in ("GET", "HEAD", "OPTIONS"):
+            self.refuse_forgery()
 
     def challenge(self) -> HttpResponseBase:
-        response = json_error(NOT_LOGGED_IN)
-        response["WWW-Authenticate"] = self.kit.access.challenge
-        return response
+        return json_error(NOT_LOGGED_IN)
 
     def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
         return json_error(answer, **({"kind": error.kind} if isinstance(error, StatusCorrupt) else {}))

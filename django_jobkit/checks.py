@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import storages
 
 from . import conf
+from .access import Access
 from .kit import JobKit
 from .storages.generic import GenericJobStorage
 
@@ -37,11 +38,16 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 def _check_dotted_paths(kit: JobKit) -> Iterable[CheckMessage]:
     sound = True
     for part in ("status_class", "access"):
+        hint = f"Set {kit.name_of(part.upper())} to the path of a class."
         try:
-            getattr(kit, part)
+            found = getattr(kit, part)
         except (ImproperlyConfigured, TypeError) as error:
             sound = False
-            yield Error(str(error), hint=f"Set {kit.name_of(part.upper())} to the path of a class.", id="jobkit.E002")
+            yield Error(str(error), hint=hint, id="jobkit.E002")
+        else:
+            if part == "access" and not isinstance(found, Access):
+                name = kit.name_of("ACCESS")
+                yield Error(f"{name} makes {found!r}, which is no Access.", hint=hint, id="jobkit.E002")
     for setting in ("SORT_KEY", "LOAD"):
         hint = f"Set {kit.name_of(setting)} to the path of a function, or to None."
         try:

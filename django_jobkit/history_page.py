@@ -75,13 +75,18 @@ def _line_of(item: Any, links: Links, may_delete: bool, doubt: Callable[[Status]
     )
 
 
-def json_of(page: Page) -> bytes:
-    """``items`` and the ten numbers of the page.
+def json_of(page: Page, search_limit: int) -> bytes:
+    """``items`` and the ten numbers of the page; where files had to be read to find the items, also ``searched``.
+
+    That says within how many jobs they were looked for (``limit``), and whether those were all (``complete``).
 
     An item is the job's stored fields, ``{"job_id": …, "problem": …}`` where they can't be read, or the JSON of what
     the site's own `LOAD` returns.
     """
-    numbers = json.dumps(page.meta.as_dict()).encode()
+    about: dict[str, Any] = page.meta.as_dict()
+    if page.searched is not None:  # without its own numbers: they count others' jobs, too
+        about = {**about, "searched": {"limit": search_limit, "complete": page.searched.complete}}
+    numbers = json.dumps(about).encode()
     return b'{"items": [' + b", ".join(map(_json_of_item, page.items)) + b"], " + numbers[1:]
 
 

@@ -23,9 +23,11 @@ from django.urls import NoReverseMatch, is_valid_path, reverse
 from django.utils.translation import gettext_lazy as _
 
 from .exceptions import (
+    AccountRefused,
     InvalidJobID,
     JobExists,
     JobKitError,
+    KeysUnavailable,
     PageLoadTimeout,
     QueueFull,
     QueueStopped,
@@ -34,6 +36,7 @@ from .exceptions import (
     StatusUnavailable,
     StorageMisconfigured,
     StorageUnavailable,
+    TokenRefused,
 )
 from .page_query import NotANumber
 
@@ -70,13 +73,31 @@ class NotAnObject(Exception):
     """The request's body should be a JSON object and isn't."""
 
 
+_NOT_ALLOWED: Final = Answer(403, "forbidden", _("Not allowed"), _("Your account has no permission to do this."))
 _OUTAGE: Final = _("Jobs can’t be read just now")
 
 # The first class that an error is an instance of counts.
 _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
+    (PermissionDenied, _NOT_ALLOWED),
+    (AccountRefused, _NOT_ALLOWED),
     (
-        PermissionDenied,
-        Answer(403, "forbidden", _("Not allowed"), _("Your account has no permission to do this.")),
+        TokenRefused,
+        Answer(
+            401,
+            "invalid_token",
+            _("Token refused"),
+            _("The identity token that came with the request isn’t valid here."),
+        ),
+    ),
+    (
+        KeysUnavailable,
+        Answer(
+            503,
+            "unavailable",
+            _("Can’t find out who you are just now"),
+            _("The keys that identity tokens are signed with can’t be fetched. Try again in a moment."),
+            retry_after=RETRY_AFTER_SECONDS,
+        ),
     ),
     (
         CsrfFailed,

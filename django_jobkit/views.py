@@ -39,9 +39,11 @@ class JobHistoryView(PageView):
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         settings = self.kit.settings
         number, per_page = read_page(request.GET, settings.per_page, settings.max_per_page, lenient=True)
-        page = self.kit.history.page(number, per_page)
-        lines = lines_of(page.items, self.links, may_delete=self.may(Action.DELETE), doubt=self.doubt)
-        return self.page("history", _("Jobs"), rows=lines, meta=page.meta)
+        page = self.kit.history.page(number, per_page, owner=self.owner())
+        may_delete = self.may_with_job(Action.DELETE, None)  # offered for what can't be read only
+        lines = lines_of(page.items, self.links, may_delete=may_delete, doubt=self.doubt)
+        cut_off = settings.search_limit if page.searched is not None and not page.searched.complete else 0
+        return self.page("history", _("Jobs"), rows=lines, meta=page.meta, cut_off=cut_off)
 
 
 class JobDetailView(PageView):
@@ -122,7 +124,8 @@ class JobListAPIView(JSONView):
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         settings = self.kit.settings
         number, per_page = read_page(request.GET, settings.per_page, settings.max_per_page, lenient=False)
-        return json_body(json_of(self.kit.history.page(number, per_page)))
+        page = self.kit.history.page(number, per_page, owner=self.owner())
+        return json_body(json_of(page, settings.search_limit))
 
 
 class JobAPIView(JobStatusView):
