@@ -25,6 +25,8 @@ class Action(StrEnum):
     """What somebody wants to do with jobs. The permission for it is ``django_jobkit.{action}_job``."""
 
     VIEW = "view"
+    ADD = "add"
+    """Submit a new one. There is no job yet, so only `Access.allows` is asked."""
     DELETE = "delete"
 
 
@@ -53,8 +55,6 @@ class Access:
         """
         return True
 
-    def known(self, request: HttpRequest) -> bool:
-        """Whether it is known who is asking: it decides between "log in" and "you may not"."""
     def owner_filter(self, request: HttpRequest) -> str | None:
         """Whose jobs this person, whom `allows` let view jobs, is shown in lists: those with this ``owner``.
 
@@ -63,11 +63,11 @@ class Access:
         """
         return None
 
+    def known(self, request: HttpRequest) -> bool:
+        """Whether it is known who is asking: it decides between "log in" and "you may not"."""
         user = _user_of(request)
         return bool(user is not None and user.is_authenticated)
 
-
-class StaffAccess(Access):
     def challenge_for(self, request: HttpRequest) -> str:
         """The ``WWW-Authenticate`` of the 401 that answers this request."""
         return self.challenge
@@ -84,7 +84,9 @@ class StaffAccess(Access):
 def _user_of(request: HttpRequest) -> Any:
     return getattr(request, "user", None)  # there is none where Django's authentication isn't installed
 
-    """Active staff users with ``django_jobkit.view_job``; to delete, with ``django_jobkit.delete_job``."""
+
+class StaffAccess(Access):
+    """Active staff users with ``django_jobkit.view_job``; to delete, ``delete_job``; to submit, ``add_job``."""
 
     def allows(self, request: HttpRequest, action: Action) -> bool:
         user = _user_of(request)
