@@ -25,6 +25,8 @@ class Action(StrEnum):
     """What somebody wants to do with jobs. The permission for it is ``django_jobkit.{action}_job``."""
 
     VIEW = "view"
+    ADD = "add"
+    """Submit a new one. There is no job yet, so only `Access.allows` is asked."""
     DELETE = "delete"
 
 
@@ -84,7 +86,7 @@ def _user_of(request: HttpRequest) -> Any:
 
 
 class StaffAccess(Access):
-    """Active staff users with ``django_jobkit.view_job``; to delete, with ``django_jobkit.delete_job``."""
+    """Active staff users with ``django_jobkit.view_job``; to delete, ``delete_job``; to submit, ``add_job``."""
 
     def allows(self, request: HttpRequest, action: Action) -> bool:
         user = _user_of(request)

@@ -165,8 +165,10 @@ class PageView(KitView):
     """A page, in the look of the site."""
 
     def page(self, template: str, title: str, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
+        """``template`` is the name of one of the kit's, or the whole name of another, which ends in ``.html``."""
         context |= {**look_for(self.request), "title": title, "links": self.links, "job_id": self.job_id}
-        return render(self.request, f"django_jobkit/{template}.html", context, status=status)
+        name = template if template.endswith(".html") else f"django_jobkit/{template}.html"
+        return render(self.request, name, context, status=status)
 
     def challenge(self) -> HttpResponseBase:
         return login_redirect(self.request)

@@ -17,7 +17,9 @@ APP_NAME: Final = "jobkit"
 
 ROUTES: Final = {
     "history": "",
+    "queue": "-/queue/",
     "api-list": "-/api/",
+    "api-queue": "-/api/-/queue/",
     "api-job": "-/api/{job_id}/",
     "detail": "{job_id}/",
     "status": "{job_id}/status/",

@@ -9,7 +9,7 @@ from .jobs import ids
 
 
 class Job(models.Model):
-    """Stands for the jobs wherever Django wants a model: for ``view_job`` and ``delete_job``, and in the admin.
+    """Stands for the jobs wherever Django wants a model: for ``view_job`` and the other permissions, and in the admin.
 
     Unmanaged: `migrate` makes no table for it, only its content type and its permissions (it does so for every
     model that a migration names, managed or not). Nothing is ever queried through it; a job's record is its file.
@@ -21,9 +21,13 @@ class Job(models.Model):
         managed = False
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
-        # Not the four of every model: nobody adds or changes a job through Django.
+        # Not the four of every model: nobody changes a job through Django.
         default_permissions = ()
-        permissions = [("view_job", "Can view jobs"), ("delete_job", "Can delete jobs")]
+        permissions = [
+            ("view_job", "Can view jobs"),
+            ("add_job", "Can submit jobs"),
+            ("delete_job", "Can delete jobs"),
+        ]
 
     def __str__(self) -> str:
         return self.job_id

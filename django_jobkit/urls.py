@@ -17,7 +17,9 @@ app_name = APP_NAME
 
 _VIEWS = {
     "history": views.JobHistoryView,
+    "queue": views.JobQueueView,
     "api-list": views.JobListAPIView,
+    "api-queue": views.JobQueueAPIView,
     "api-job": views.JobAPIView,
     "detail": views.JobDetailView,
     "status": views.JobStatusView,

@@ -20,7 +20,21 @@ from .job_page import RELOAD_SECONDS, other_fields, outputs_of, raw_record
 from .jobs import ids
 from .jobs.status import Status
 from .page_query import read_page
+from .queue_page import JobQueueAPIView, JobQueueView, queues_of
 from .responses import HANDLED, Answer, json_body
+from .submit_view import JobSubmitView
+
+__all__ = [
+    "JobAPIView",
+    "JobDeleteView",
+    "JobDetailView",
+    "JobHistoryView",
+    "JobListAPIView",
+    "JobQueueAPIView",
+    "JobQueueView",
+    "JobStatusView",
+    "JobSubmitView",
+]
 
 _LONGEST_TITLE: Final = 200
 
@@ -43,7 +57,8 @@ class JobHistoryView(PageView):
         may_delete = self.may_with_job(Action.DELETE, None)  # offered for what can't be read only
         lines = lines_of(page.items, self.links, may_delete=may_delete, doubt=self.doubt)
         cut_off = settings.search_limit if page.searched is not None and not page.searched.complete else 0
-        return self.page("history", _("Jobs"), rows=lines, meta=page.meta, cut_off=cut_off)
+        queue_url = self.links.to("queue") if queues_of(self.kit.alias) else ""
+        return self.page("history", _("Jobs"), rows=lines, meta=page.meta, cut_off=cut_off, queue_url=queue_url)
 
 
 class JobDetailView(PageView):

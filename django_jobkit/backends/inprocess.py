@@ -149,6 +149,10 @@ class InProcessBackend(BaseTaskBackend):
             )
         return {MEMBER: self._call_of(task, args, kwargs).member()}
 
+    def jobkit_refuse_if_full(self, task: Task[Any, Any]) -> None:
+        """Raise `QueueFull` or `QueueStopped` if a call would now be refused, which counts as one that was."""
+        processwide.service_of(self).require_room(task.run_after)
+
     # --- more ----------------------------------------------------------------------------------------------------
 
     @property

@@ -119,22 +119,28 @@ class Service:
             entry.settle(accepted=accepted)
         self.look_if_due()
 
-    def _enqueue(self, entry: Entry) -> None:
-        delay = 0.0
-        if entry.call.run_after is not None:
-            delay = (entry.call.run_after - self.now()).total_seconds()
+    def require_room(self, run_after: datetime | None = None) -> float:
+        """The seconds until a call with this ``run_after`` comes into the line. Raises if there is no place for it."""
+        delay = 0.0 if run_after is None else (run_after - self.now()).total_seconds()
         with self._lock:
             stats = self.queue.stats()
             if self._closing or stats.state in (QueueState.STOPPING, QueueState.STOPPED):
                 self._refused += 1
                 raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
             starts_at_once = delay <= 0 and stats.running < self.options.workers
-            if stats.depth < self.options.buffer + starts_at_once and self._put(entry, delay):
-                return
-            self._refused += 1
-            raise QueueFull(
-                f"{stats.depth} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER allows."
-            )
+            if stats.depth >= self.options.buffer + starts_at_once:
+                self._refused += 1
+                raise QueueFull(
+                    f"{stats.depth} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER allows."
+                )
+        return delay
+
+    def _enqueue(self, entry: Entry) -> None:
+        with self._lock:
+            delay = self.require_room(entry.call.run_after)
+            if not self._put(entry, delay):  # stopped in between, by a signal handler
+                self._refused += 1
+                raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
 
     def _put(self, entry: Entry, delay: float) -> bool:
         return self.queue.enqueue(functools.partial(self._run, entry), priority=entry.call.priority, delay=delay)

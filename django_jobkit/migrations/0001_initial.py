@@ -17,7 +17,11 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "job",
                 "verbose_name_plural": "jobs",
-                "permissions": [("view_job", "Can view jobs"), ("delete_job", "Can delete jobs")],
+                "permissions": [
+                    ("view_job", "Can view jobs"),
+                    ("add_job", "Can submit jobs"),
+                    ("delete_job", "Can delete jobs"),
+                ],
                 "managed": False,
                 "default_permissions": (),
             },

@@ -8,7 +8,6 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.core.signals import request_started
 
 from django_jobkit.backends import processwide, startup, stop_queues
 from django_jobkit.backends.calls import MEMBER, TaskCall
@@ -394,15 +393,14 @@ def test_the_first_use_of_a_queue_looks_and_nothing_before(backend, kit, left):
 
 
 def test_the_first_request_looks_and_others_only_when_it_is_time(tasks, kit, left):
-    startup.connect()
     backend = tasks(RECOVER_EVERY=60)
     job_id = left(note, "kept")
     for _ in range(5):
-        request_started.send(sender=None)
+        startup.look_for_jobs(sender=None)
     finished(backend, job_id)
     assert kit.storage.calls["list_dirs"] == 1
     processwide.service_of(backend)._look_due = 0
-    request_started.send(sender=None)
+    startup.look_for_jobs(sender=None)
     assert eventually(lambda: kit.storage.calls["list_dirs"] == 2)
 
 
@@ -428,22 +426,20 @@ def test_there_may_be_only_one_look(tasks, kit):
 
 
 def test_without_markers_nothing_is_looked_for_or_stored(tasks, kit, left):
-    startup.connect()
     backend = tasks(DURABLE=False)
     left(note, "left")
     kit.storage.calls.clear()
-    request_started.send(sender=None)
+    startup.look_for_jobs(sender=None)
     finished(backend, note.enqueue("new").id)
     assert kit.storage.calls["list_dirs"] == 0
     assert ran == ["new"]
 
 
 def test_a_site_whose_tasks_cannot_be_made_serves_its_requests(settings, caplog):
-    startup.connect()
     settings.TASKS = {"default": {"BACKEND": "nowhere.Backend"}}
-    request_started.send(sender=None)
-    request_started.send(sender=None)
-    assert caplog.text.count("jobs that were left can't be looked for") == 1
+    startup.look_for_jobs(sender=None)
+    startup.look_for_jobs(sender=None)
+    assert caplog.text.count("TASKS['default'] can't be used: Could not find backend 'nowhere.Backend'") == 1
 
 
 def test_looking_leaves_no_thread_behind(backend, kit, left):
