@@ -28,6 +28,7 @@ class Action(StrEnum):
     ADD = "add"
     """Submit a new one. There is no job yet, so only `Access.allows` is asked."""
     DELETE = "delete"
+    RETRY = "retry"
 
 
 class Access:

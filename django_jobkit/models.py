@@ -27,6 +27,7 @@ class Job(models.Model):
             ("view_job", "Can view jobs"),
             ("add_job", "Can submit jobs"),
             ("delete_job", "Can delete jobs"),
+            ("retry_job", "Can retry jobs"),
         ]
 
     def __str__(self) -> str:
