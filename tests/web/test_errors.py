@@ -103,7 +103,7 @@ def test_a_listing_that_fails_is_503_and_never_an_empty_page(staff, kit, name):
 
 
 def test_rows_that_do_not_come_in_time_are_503(staff, kit, monkeypatch):
-    def fail(self, number, per_page):
+    def fail(self, *args, **filters):
         raise PageLoadTimeout("20 of 20")
 
     monkeypatch.setattr(JobHistory, "page", fail)
