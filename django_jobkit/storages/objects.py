@@ -209,16 +209,15 @@ class ObjectJobStorage(ABC):
                 reserve=self.timeout / 4,
             )
         except Mismatch as answer:
-            conflict = VersionConflict(f"{name} in {self._place} is not in the expected version", certain=True)
-            if not call.unclear:
-                raise conflict from answer.__cause__
-            try:
-                stored = self._look(call, key)
-            except Answer as unknown:
-                raise VersionConflict(f"{conflict}, or is it our own write?", certain=False) from unknown
-            if stored is None or stored.data != data:
-                raise conflict from answer.__cause__
-            return stored.version
+            if call.unclear:
+                with suppress(Answer):
+                    stored = self._look(call, key)
+                    if stored is not None and stored.data == data:
+                        return stored.version
+            # Not certain after an unclear request: ours may have been applied, and others may have built on it.
+            raise VersionConflict(
+                f"{name} in {self._place} is not in the expected version", certain=not call.unclear
+            ) from answer.__cause__
         except Answer as answer:
             if not call.unclear:
                 raise

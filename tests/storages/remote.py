@@ -283,8 +283,9 @@ class RemoteStorageTests:
 
     def test_a_swap_without_an_answer_that_others_have_built_on_is_a_conflict(self, storage, proxy, direct):
         proxy.break_next(lost(lambda: direct.write(NAME, b"theirs", if_version=direct.read(NAME).version)), "write")
-        with pytest.raises(VersionConflict):
+        with pytest.raises(VersionConflict) as caught:
             storage.write(NAME, b"ours", if_version=storage.old_version)
+        assert not caught.value.certain
         assert direct.read(NAME).data == b"theirs"
 
     def test_a_refused_overwrite_that_others_have_replaced_is_not_sent_again(self, storage, proxy, direct):
