@@ -7,11 +7,12 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from .backends import startup
-from .baseviews import JSONView, PageView
+from .baseviews import JSONView, KitView, PageView
 from .jobs import strictjson
 from .responses import json_body
 
@@ -29,14 +30,23 @@ def this_process() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
-class JobQueueView(PageView):
+class _QueueView(KitView):
+    """For those who see everybody's jobs, since everybody's are counted."""
+
+    def admit(self) -> None:
+        super().admit()
+        if self.owner() is not None:
+            raise PermissionDenied
+
+
+class JobQueueView(_QueueView, PageView):
     """How much each queue of this process has to do."""
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         return self.page("queue", _("Queue"), queues=queues_of(self.kit.alias), process=this_process())
 
 
-class JobQueueAPIView(JSONView):
+class JobQueueAPIView(_QueueView, JSONView):
     """``process`` (``host``, ``pid``), and ``queues`` with the members of `BackendStats`."""
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:

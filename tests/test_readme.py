@@ -83,7 +83,7 @@ def test_extras_are_those_of_the_package():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
     named = set(re.findall(r"`django-jobkit\[(\w+)\]`", README))
-    assert named == {"gcs", "s3", "redis", "all"}
+    assert named == {"gcs", "s3", "redis", "oidc", "all"}
     assert named | {"test"} <= set(extras)
 
 
@@ -225,16 +225,23 @@ def test_recording_by_hand_runs_once_and_records_the_end(monkeypatch):
     assert done.started_at <= done.finished_at
 
 
-def test_the_access_block_lets_people_see_their_own_jobs(monkeypatch):
-    access = module("# reports/access.py", "readme_access", monkeypatch).OwnJobs()
+def test_the_access_block_lets_people_see_their_own_jobs_and_machines_in_by_token(monkeypatch):
+    pytest.importorskip("google.auth")
+    access = module("# reports/access.py", "readme_access", monkeypatch).access()
     request = RequestFactory().get("/")
-    request.user = types.SimpleNamespace(username="ann", is_authenticated=True)
+    request.user = types.SimpleNamespace(
+        is_authenticated=True, is_active=True, get_username=lambda: "ann", has_perm=lambda name: False
+    )
 
     assert isinstance(access, Access)
     assert access.allows(request, Action.VIEW)
     assert access.allows_job(request, Action.VIEW, "job-1", JobStatus(owner="ann"))
     assert not access.allows_job(request, Action.VIEW, "job-1", JobStatus(owner="bob"))
     assert not access.allows_job(request, Action.VIEW, "job-1", None)
+    with_token = RequestFactory().get("/", headers={"Authorization": "Bearer x.y.z"})
+    with_token.user = request.user
+    with pytest.raises(exceptions.TokenRefused):
+        access.allows(with_token, Action.VIEW)
 
 
 def test_the_template_shows_rows_and_page_numbers():

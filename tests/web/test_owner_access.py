@@ -102,7 +102,9 @@ class TestOthersJobs:
 
     def test_are_in_no_list_and_in_no_number(self, ann, kit):
         for n in range(30):
-            put(kit, f"job-202608{n + 1:02}-000000-0123456789ab", owner="ann" if n % 3 == 0 else "bob", title=f"Day {n}")
+            put(
+                kit, f"job-202608{n + 1:02}-000000-0123456789ab", owner="ann" if n % 3 == 0 else "bob", title=f"Day {n}"
+            )
         put(kit, "broken", data=b"{")
         kit.storage.write("jobs/left/x", b"")
         found = shown(ann, "?page=2&per_page=4")
@@ -198,6 +200,11 @@ class TestPermissions:
             assert watcher.get(url("delete", job_id)).status_code == 403
             assert watcher.delete(url("api-job", job_id)).status_code == 403
         assert len(kit.storage.files) == 2
+
+    def test_counts_of_everybodys_jobs_are_for_those_who_see_them(self, ann, watcher, kit):
+        for name in ("queue", "api-queue"):
+            assert ann.get(url(name)).status_code == 403
+            assert watcher.get(url(name)).status_code == 200
 
     def test_deleting_all_takes_seeing_all(self, db, kit):
         put(kit, owner="bob")
