@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
@@ -49,6 +49,8 @@ class KitSettings:
     sort_key: str | None = "django_jobkit.jobs.ids.sort_key"
     load: str | None = None
     """Dotted path to a function ``load(job_id)`` that makes the history's rows, or None for the statuses."""
+    retry: str | None = None
+    """Dotted path to a function ``retry(job_id, status, request)`` that submits a job anew, and returns its new ID."""
     lease: float | None = None
     """Seconds for which a worker that gives no sign of life keeps its job, or None for no leases."""
     queued_warning: float | None = 3600
@@ -76,7 +78,7 @@ _POSITIVE: Final = {
     "queued_warning",
 }
 _COUNTS: Final = {"per_page", "max_per_page", "search_limit", "concurrency"}
-_OPTIONAL: Final = {"cache", "sort_key", "load", "lease", "queued_warning"}
+_OPTIONAL: Final = {"cache", "sort_key", "load", "retry", "lease", "queued_warning"}
 _NAMES: Final = {field.name.upper() for field in fields(KitSettings)} - {"ALIAS"}
 
 
@@ -92,10 +94,12 @@ def problems() -> list[Problem]:
             hint = f'Write the settings of an alias as in JOBKIT = {{"default": {{"{str(alias).upper()}": ...}}}}.'
             found.append(Problem(where, f"{where} is a dict of settings, not {type(options).__name__}.", hint))
             continue
-        for name, value in options.items():
-            if problem := _problem_of(where, name, value):
-                found.append(problem)
+        found += _problems_of(where, options)
     return found
+
+
+def _problems_of(where: str, options: Mapping[Any, Any]) -> list[Problem]:
+    return [problem for name, value in options.items() if (problem := _problem_of(where, name, value))]
 
 
 def _problem_of(where: str, name: Any, value: Any) -> Problem | None:
@@ -138,9 +142,23 @@ def get(alias: str = DEFAULT_ALIAS) -> KitSettings:
         return found
 
 
-def _settings_of(alias: str) -> KitSettings:
-    if wrong := problems():
+def changed(alias: str, options: Mapping[str, Any]) -> KitSettings:
+    """The settings of an alias with these in place of the site's own; the alias needn't be the site's.
+
+    Raises ImproperlyConfigured as `get` does. Changes nothing: see `django_jobkit.testing`.
+    """
+    _raise_if_any(_problems_of(f"{SETTING}[{alias!r}]", options))
+    site = get(alias) if alias in aliases() else KitSettings(alias=alias)
+    return replace(site, **{name.lower(): value for name, value in options.items()})
+
+
+def _raise_if_any(wrong: list[Problem]) -> None:
+    if wrong:
         raise ImproperlyConfigured(" ".join(f"{problem.message} {problem.hint}" for problem in wrong))
+
+
+def _settings_of(alias: str) -> KitSettings:
+    _raise_if_any(problems())
     if alias not in aliases():
         raise ImproperlyConfigured(
             f"There is no JOBKIT[{alias!r}]; add it to settings.JOBKIT, which has {', '.join(map(repr, aliases()))}."

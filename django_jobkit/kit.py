@@ -23,6 +23,8 @@ from .jobs.store import under_job_dir
 from .storages import from_settings
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
+
     from .access import Access
 
 
@@ -32,9 +34,9 @@ class JobKit:
     ``store`` sends the signals and keeps the caches true; ``storage`` is the contract's view of ``django_storage``.
     """
 
-    def __init__(self, alias: str) -> None:
+    def __init__(self, alias: str, settings: conf.KitSettings | None = None) -> None:
         self.alias = alias
-        self.settings = conf.get(alias)
+        self.settings = settings or conf.get(alias)
         self.prefix = self.settings.prefix.strip().strip("/")
 
     def __repr__(self) -> str:
@@ -99,6 +101,11 @@ class JobKit:
     def access(self) -> Access:
         """Who may see what: the one object that the views ask."""
         return cast("Access", self.imported("ACCESS")())
+
+    @cached_property
+    def retry(self) -> Callable[[str, Any, HttpRequest], str] | None:
+        """The site's function that submits a job anew; None where it has none."""
+        return cast("Callable[[str, Any, HttpRequest], str] | None", self.imported("RETRY"))
 
     def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> str:
         """`enqueue` a task with these arguments under a fresh ID, and return the ID."""
@@ -203,10 +210,10 @@ class JobKits:
             return kit
 
     def __contains__(self, alias: object) -> bool:
-        return alias in conf.aliases()
+        return alias in list(self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(conf.aliases())
+        return iter(dict.fromkeys([*conf.aliases(), *self._makers]))
 
     def forget(self) -> None:
         """Have every kit made anew, as when settings changed in a test."""

@@ -27,6 +27,7 @@ def test_without_a_setting_there_is_one_kit_with_the_defaults():
         "timeout": 10,
         "sort_key": "django_jobkit.jobs.ids.sort_key",
         "load": None,
+        "retry": None,
         "lease": None,
         "queued_warning": 3600,
         "progress_interval": 1,

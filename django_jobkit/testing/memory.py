@@ -9,11 +9,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
-from django.conf import settings
 from django.core.files.storage import InMemoryStorage
-from django.test import override_settings
 
-from django_jobkit.conf import DEFAULT_ALIAS, SETTING
+from django_jobkit import conf
+from django_jobkit.conf import DEFAULT_ALIAS
 from django_jobkit.jobs import StatusStore
 from django_jobkit.kit import JobKit, SiteStore, jobkits
 from django_jobkit.storages.memory import MemoryJobStorage
@@ -25,6 +24,7 @@ from .faults import FaultyStorage
 
 @dataclass
 class _Options:
+    settings: Mapping[str, Any]  # in place of the site's own, which may change within the block
     storage: FaultyStorage
     clock: Callable[[], datetime] | None
     eager: bool
@@ -35,7 +35,7 @@ class MemoryKit(JobKit):
     """What ``jobkits[alias]`` is within `memory_kit`."""
 
     def __init__(self, alias: str, options: _Options) -> None:
-        super().__init__(alias)
+        super().__init__(alias, conf.changed(alias, options.settings))
         self._options = options
 
     @property
@@ -86,13 +86,9 @@ def memory_kit(
     It is ``jobkits[alias]`` that changes, for all threads: code that has kept a kit from before isn't met. Raises
     ImproperlyConfigured for wrong settings.
     """
-    options = _Options(FaultyStorage(MemoryJobStorage()), clock, eager, raise_errors)
-    site: dict[str, Any] = getattr(settings, SETTING, None) or {DEFAULT_ALIAS: {}}
-    changed = {**site, alias: {**site.get(alias, {}), "CACHE": None, **kit_settings}}
-    with (
-        override_settings(**{SETTING: changed}),
-        jobkits.made_by(alias, lambda alias: MemoryKit(alias, options)),
-    ):
+    options = _Options({"CACHE": None, **kit_settings}, FaultyStorage(MemoryJobStorage()), clock, eager, raise_errors)
+    # Not by override_settings: blocks of those have to end in the order in which they began, which fixtures can't.
+    with jobkits.made_by(alias, lambda alias: MemoryKit(alias, options)):
         yield cast(MemoryKit, jobkits[alias])
 
 
