@@ -165,7 +165,6 @@ class Service:
         elif outcome in (Outcome.PUT_BACK, Outcome.LOST, Outcome.UNCLEAR):
             self.forget(entry, ended=False)
         else:
-            entry.done = True
             self.forget(entry, ended=True)
 
     def run_recovered(self, entry: Entry) -> bool:

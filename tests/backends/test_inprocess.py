@@ -35,6 +35,7 @@ from django_jobkit.exceptions import (
     QueueStopped,
     StatusCorrupt,
     StatusUnavailable,
+    StorageUnavailable,
 )
 from django_jobkit.jobs import JobStatus, State, Status, ids, json_field
 from django_jobkit.testing import assert_job
@@ -322,12 +323,39 @@ def test_a_call_whose_record_cannot_be_written_is_refused_and_not_run(backend, k
 
 def test_a_call_whose_marker_cannot_be_written_is_refused_and_recorded_as_that(backend, kit):
     kit.storage.fail("write", where="*/task.json")
-    with pytest.raises(Exception, match=r"task\.json"):
+    with pytest.raises(StorageUnavailable):
         note.enqueue("lost")
     kit.storage.mend()
     finished(backend, note.enqueue("kept").id)
     assert ran == ["kept"]
     assert sorted(row.status.state for row in kit.history.latest(5)) == [State.FAILED, State.SUCCEEDED]
+
+
+def test_a_call_that_was_refused_in_the_end_is_dropped_by_the_worker_that_has_it_already(backend, kit, monkeypatch):
+    monkeypatch.setattr("django_jobkit.backends.inprocess.record_failed", lambda *args: None)
+    kit.storage.fail("write", where="*/task.json")
+    with pytest.raises(StorageUnavailable):
+        note.enqueue("refused")
+    finished(backend, note.enqueue("kept").id)
+    stop_queues(PATIENCE)
+    assert ran == ["kept"]
+
+
+def test_a_worker_that_has_a_call_in_hand_waits_until_it_is_accepted(backend, kit):
+    begun = []
+
+    def listen(task_result, **kwargs):
+        assert eventually(lambda: backend.stats().running == 1)
+        begun.extend(ran)
+
+    task_enqueued.connect(listen)
+    try:
+        job_id = note.enqueue("x").id
+    finally:
+        task_enqueued.disconnect(listen)
+    finished(backend, job_id)
+    assert begun == []
+    assert ran == ["x"]
 
 
 # --- order and time ---------------------------------------------------------------------------------------------------
