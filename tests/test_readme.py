@@ -83,7 +83,7 @@ def test_extras_are_those_of_the_package():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
     named = set(re.findall(r"`django-jobkit\[(\w+)\]`", README))
-    assert named == {"gcs", "s3", "redis", "oidc", "all"}
+    assert named == {"gcs", "s3", "redis", "tasks", "oidc", "all"}
     assert named | {"test"} <= set(extras)
 
 
