@@ -27,6 +27,8 @@ STATES: Final[dict[str, _StrPromise]] = {
     State.FAILED: _("Failed"),
 }
 
+LONGEST_TITLE: Final = 200
+
 # Isolates, embeddings and overrides: the closing ones would also end the <bdi> that a text is wrapped in. The marks
 # U+200E and U+200F, which right-to-left texts need, only move what is next to them and may stay.
 BIDI_CONTROLS: Final = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -46,6 +48,12 @@ def visible(text: str) -> str:
 def cut(text: str, limit: int) -> str:
     """At most ``limit`` characters of the text, an ellipsis standing for the rest."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def title_of(job_id: str, status: object) -> str:
+    """One line for the browser's tab and the head of a page; the ID where the job has no title."""
+    title = str(member(status, "title") or "")
+    return visible(cut(" ".join(title.split()), LONGEST_TITLE)) or job_id
 
 
 def member(item: object, name: str, default: Any = None) -> Any:
@@ -76,6 +84,26 @@ def shown_time(value: datetime) -> TimeShown:
         return TimeShown(machine, machine, machine)
     text = f"{formats.date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S}"
     return TimeShown(machine, text, local.isoformat(" ", "seconds"))
+
+
+UNITS: Final[list[tuple[int, _StrPromise]]] = [
+    (86400, _("%(count)s d")),
+    (3600, _("%(count)s h")),
+    (60, _("%(count)s min")),
+    (1, _("%(count)s s")),
+]
+"""Seconds in a unit of time, and how a number of them is written."""
+
+
+def duration_text(seconds: float) -> str:
+    """``41 s``, ``3 min 5 s``, ``2 d 4 h``: the largest unit and the one below it, rounded down; nothing below 0 s."""
+    left = max(int(seconds), 0)
+    parts: list[str] = []
+    for size, text in UNITS:
+        count, left = divmod(left, size)
+        parts.append(text % {"count": count} if count else "")
+    first = next((n for n, part in enumerate(parts) if part), -1)
+    return " ".join(filter(None, parts[first : first + 2])) if first >= 0 else UNITS[-1][1] % {"count": 0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from .display import BIDI_CONTROLS, cut, member
+from .display import BIDI_CONTROLS, cut, duration_text, member
 from .jobs import fields, strictjson
 from .jobs.status import State, Status
 from .kit import JobKit
@@ -17,6 +17,8 @@ from .kit import JobKit
 RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5, State.FAILED: 30}
 """After how many seconds the page of a job in this state loads itself again; a failed one may be retried."""
 
+_LONGEST_ERROR_LINES: Final = 8
+_LONGEST_ERROR: Final = 600
 _LONGEST_VALUE: Final = 2_000
 _LONGEST_RECORD: Final = 100_000
 _DEEPEST_INDENT: Final = 30
@@ -42,11 +44,49 @@ class Output(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A member of the record: ``time`` is set where it is one, otherwise ``text``."""
+    """A member of the record: ``time`` is set where it is one, otherwise ``text``.
+
+    ``own`` is set for a field of the status class, which the page keeps up to date.
+    """
 
     name: str
     text: str
     time: datetime | None = None
+    own: bool = False
+
+
+class Timeline(NamedTuple):
+    """How long the job waited, ran, and has been running by now, as texts; empty where that can't be said."""
+
+    waited: str = ""
+    ran: str = ""
+    running: str = ""
+
+
+class ErrorText(NamedTuple):
+    """``gist`` is its first line; it is all that shows of a ``long`` one until somebody unfolds it."""
+
+    text: str
+    gist: str
+    long: bool
+
+
+def timeline_of(status: Status, now: datetime) -> Timeline:
+    """The durations between the status's own times, and until the aware time ``now``."""
+    queued, started, finished = (member(status, name) for name in ("queued_at", "started_at", "finished_at"))
+    if started is None:
+        return Timeline()
+    return Timeline(
+        waited=duration_text((started - queued).total_seconds()) if queued else "",
+        ran=duration_text((finished - started).total_seconds()) if finished else "",
+        running=duration_text((now - started).total_seconds()) if status.state == State.RUNNING else "",
+    )
+
+
+def error_text(text: str) -> ErrorText:
+    """The error as the page shows it. The script of the page decides by the same numbers."""
+    long = len(text) > _LONGEST_ERROR or text.count("\n") >= _LONGEST_ERROR_LINES
+    return ErrorText(text, cut(text.strip().partition("\n")[0], 200), long)
 
 
 def outputs_of(kit: JobKit, job_id: str, status: Status) -> list[Output]:
@@ -80,10 +120,10 @@ def other_fields(status: Status) -> list[Field]:
             continue
         time = getattr(status, name) if name in own else None
         if isinstance(time, datetime):
-            found.append(Field(name, "", time))
+            found.append(Field(name, "", time, own=True))
         else:
             text = value if isinstance(value, str) else strictjson.dumps(value)
-            found.append(Field(name, cut(text, _LONGEST_VALUE)))
+            found.append(Field(name, cut(text, _LONGEST_VALUE), own=name in own))
     return found
 
 

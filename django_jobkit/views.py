@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 
 from .access import Action
 from .baseviews import HiddenJob, JSONView, PageView
-from .display import cut, member, visible
+from .display import member, title_of
 from .exceptions import StatusCorrupt, StatusNotFound
 from .history_page import json_of, lines_of
-from .job_page import RELOAD_SECONDS, other_fields, outputs_of, raw_record
+from .job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_record, timeline_of
 from .jobs import ids
-from .jobs.status import Status
+from .live import etag_of
 from .page_query import read_page
 from .queue_page import JobQueueAPIView, JobQueueView, queues_of
 from .responses import HANDLED, Answer, json_body
@@ -35,13 +35,6 @@ __all__ = [
     "JobStatusView",
     "JobSubmitView",
 ]
-
-_LONGEST_TITLE: Final = 200
-
-
-def _title_of(job_id: str, status: Status) -> str:
-    """One line for the browser's tab and the head of the page."""
-    return visible(cut(" ".join(status.title.split()), _LONGEST_TITLE)) or job_id
 
 
 class JobHistoryView(PageView):
@@ -62,30 +55,32 @@ class JobHistoryView(PageView):
 
 
 class JobDetailView(PageView):
-    """One job. While it isn't finished, the page loads itself again, unless the query says ``reload=off``."""
+    """One job. While it isn't finished, the page keeps itself up to date, unless the query says ``reload=off``."""
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         status, file = self.read_job()
         retry_of = member(status, "retry_of") or ""
         reload_seconds = RELOAD_SECONDS.get(status.state)
         reloads = reload_seconds is not None and request.GET.get("reload") != "off"
-        response = self.page(
+        status_url = self.links.to("status", self.job_id)
+        return self.page(
             "job",
-            _title_of(self.job_id, status),
+            title_of(self.job_id, status),
             job=status,
             doubt=self.doubt(status),
             outputs=outputs_of(self.kit, self.job_id, status),
             other_fields=other_fields(status),
             record=raw_record(file.data),
+            error=error_text(status.error),
+            timeline=timeline_of(status, datetime.now(UTC)),
             reload_seconds=reload_seconds,
-            reloads=reloads,
+            live_url=status_url if reloads else "",
+            etag=etag_of(file.data),
+            queued_after=self.kit.settings.queued_warning,
             retry_of_url=self.links.to("detail", retry_of) if ids.is_valid(retry_of) else "",
-            status_url=self.links.to("status", self.job_id),
+            status_url=status_url,
             delete_url=self.links.to("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
         )
-        if reloads:
-            response["Refresh"] = str(reload_seconds)
-        return response
 
 
 class JobDeleteView(PageView):
@@ -102,7 +97,7 @@ class JobDeleteView(PageView):
             "delete",
             _("Delete job"),
             job=status,
-            job_title=_title_of(self.job_id, status),
+            job_title=title_of(self.job_id, status),
             detail_url=self.links.to("detail", self.job_id),
         )
 
@@ -129,7 +124,7 @@ class JobStatusView(JSONView):
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         _status, file = self.read_job()
         response = json_body(file.data)
-        response["ETag"] = etag = f'"{hashlib.blake2b(file.data, digest_size=16).hexdigest()}"'
+        response["ETag"] = etag = etag_of(file.data)
         return get_conditional_response(request, etag=etag, response=response) or response
 
 

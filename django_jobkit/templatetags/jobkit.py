@@ -14,6 +14,7 @@ from django.template.defaultfilters import stringfilter
 from django.utils.translation import gettext as _
 
 from .. import display, page_query
+from .. import live as live_jobs
 from ..jobs.paging import PageMeta
 
 if TYPE_CHECKING:
@@ -62,9 +63,12 @@ def job_state(status: object) -> dict[str, Any]:
 
 
 @register.inclusion_tag("django_jobkit/job_progress.html")
-def job_progress(status: object) -> dict[str, Any]:
-    """``{% job_progress status %}``: a progress bar with its numbers and its message; nothing if there is none."""
-    return {"progress": display.progress_of(status)}
+def job_progress(status: object, live: object = False) -> dict[str, Any]:
+    """``{% job_progress status %}``: a progress bar with its numbers and its message; nothing if there is none.
+
+    With ``live=True`` what there is none of is there and hidden, for the script to show.
+    """
+    return {"progress": display.progress_of(status), "live": bool(live)}
 
 
 @register.inclusion_tag("django_jobkit/job_time.html")
@@ -72,6 +76,26 @@ def job_time(value: object) -> dict[str, Any]:
     """``{% job_time status.queued_at %}``: a ``<time>`` in the current time zone; a dash for None."""
     known = isinstance(value, datetime) and value.tzinfo is not None
     return {"time": display.shown_time(value) if known else None, "value": value}  # type: ignore[arg-type]
+
+
+@register.inclusion_tag("django_jobkit/job_live.html", takes_context=True)
+def job_live(context: Context, job_id: str, kit: str = "default", namespace: str = "") -> dict[str, Any]:
+    """``{% job_live job_id %}``: title, state, progress and error of a job, which `jobkit_script` keeps up to date.
+
+    Nothing for people who may not see the job, as the kit's access object says, and without a ``request`` in the
+    context. ``kit`` is the alias, ``namespace`` that of its URLs: by default ``jobkit``, or the alias of another kit.
+    """
+    request = getattr(context, "request", None) or context.get("request")
+    return live_jobs.job_on_page(request, job_id, kit, namespace)
+
+
+@register.inclusion_tag("django_jobkit/script.html", takes_context=True)
+def jobkit_script(context: Context, style: bool = True) -> dict[str, Any]:
+    """``{% jobkit_script %}``, once on a page: the script that keeps its jobs up to date, and the style sheet.
+
+    Both carry the nonce of Django's Content-Security-Policy where there is one. ``style=False``: the script only.
+    """
+    return {"texts": live_jobs.script_texts(), "style": style, "csp_nonce": context.get("csp_nonce")}
 
 
 @register.filter

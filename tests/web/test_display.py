@@ -7,7 +7,7 @@ import pytest
 from django.template import Context, Template
 from django.utils import timezone as django_timezone
 
-from django_jobkit.display import BIDI_CONTROLS, Progress, cut, progress_of, shown_time, visible
+from django_jobkit.display import BIDI_CONTROLS, Progress, cut, duration_text, progress_of, shown_time, visible
 from django_jobkit.jobs import JobStatus, State, Status
 
 
@@ -145,3 +145,31 @@ class TestProgress:
         assert "<progress" not in html
         assert "<span>7</span>" in html
         assert "&lt;i&gt;rows" in html
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (0.9, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (185, "3 min 5 s"),
+        (3600, "1 h"),
+        (3605, "1 h"),
+        (3660, "1 h 1 min"),
+        (86400 * 2 + 3600 * 4 + 59, "2 d 4 h"),
+    ],
+)
+def test_a_duration_has_two_units_at_most(seconds, expected):
+    assert duration_text(seconds) == expected
+
+
+def test_progress_that_is_live_has_a_place_for_everything():
+    html = render("{% job_progress status live=True %}", status=JobStatus())
+    assert '<progress data-jobkit="bar" max="100" value="0" aria-label="Progress" hidden>' in html
+    assert html.count(" hidden>") == 4
+    html = render("{% job_progress status live=True %}", status=JobStatus(progress_current=1, progress_total=4))
+    assert 'value="25" aria-label="Progress">' in html
+    assert "1 of 4" in html

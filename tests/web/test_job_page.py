@@ -2,12 +2,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobkit.job_page import Field, Output, other_fields, outputs_of, raw_record
-from django_jobkit.jobs import JobStatus, Status, codec, json_field
+from django_jobkit.job_page import (
+    Field,
+    Output,
+    Timeline,
+    error_text,
+    other_fields,
+    outputs_of,
+    raw_record,
+    timeline_of,
+)
+from django_jobkit.jobs import JobStatus, State, Status, codec, json_field
 
 
 @dataclass(kw_only=True)
@@ -105,11 +114,11 @@ class TestOtherFields:
             job_id="x", title="t", pages=3, printed_at=moment, tags=["a", "<b>"], result={"n": [1, None]}
         )
         assert other_fields(status) == [
-            Field("result", '{"n":[1,null]}'),
-            Field("pages", "3"),
-            Field("cover", ""),
-            Field("printed_at", "", moment),
-            Field("tags", '["a","<b>"]'),
+            Field("result", '{"n":[1,null]}', own=True),
+            Field("pages", "3", own=True),
+            Field("cover", "", own=True),
+            Field("printed_at", "", moment, own=True),
+            Field("tags", '["a","<b>"]', own=True),
         ]
 
     def test_members_that_the_class_does_not_know_are_shown_too(self):
@@ -164,3 +173,44 @@ class TestRawRecord:
     )
     def test_a_long_or_deep_one_is_cut(self, data):
         assert len(raw_record(data)) <= 400_000
+
+
+QUEUED = datetime(2026, 8, 31, 8, tzinfo=UTC)
+STARTED, FINISHED, NOW = (QUEUED + timedelta(seconds=seconds) for seconds in (3, 44, 104))
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (Status(queued_at=QUEUED), Timeline()),
+        (JobStatus(queued_at=QUEUED), Timeline()),
+        (JobStatus(state=State.RUNNING, queued_at=QUEUED, started_at=STARTED), Timeline("3 s", "", "1 min 41 s")),
+        (JobStatus(state=State.RUNNING, started_at=STARTED), Timeline("", "", "1 min 41 s")),
+        (JobStatus(state=State.FAILED, queued_at=QUEUED, started_at=STARTED), Timeline("3 s", "", "")),
+        (
+            JobStatus(state=State.SUCCEEDED, queued_at=QUEUED, started_at=STARTED, finished_at=FINISHED),
+            Timeline("3 s", "41 s", ""),
+        ),
+        (JobStatus(finished_at=FINISHED), Timeline()),
+        (JobStatus(queued_at=FINISHED, started_at=QUEUED), Timeline("0 s", "", "")),  # clocks that differ
+    ],
+)
+def test_the_timeline_says_how_long_each_step_took(status, expected):
+    assert timeline_of(status, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "gist", "long"),
+    [
+        ("", "", False),
+        ("OSError: disk full", "OSError: disk full", False),
+        ("OSError: disk full\n" + "a\n" * 6 + "a", "OSError: disk full", False),
+        ("OSError: disk full\n" + "a\n" * 7 + "a", "OSError: disk full", True),
+        ("x" * 600, "x" * 199 + "…", False),
+        ("x" * 601, "x" * 199 + "…", True),
+        ("\n\n  first\nsecond", "first", False),
+    ],
+)
+def test_a_long_error_is_folded_under_its_first_line(text, gist, long):
+    error = error_text(text)
+    assert (error.text, error.gist, error.long) == (text, gist, long)

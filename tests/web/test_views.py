@@ -132,9 +132,12 @@ class TestHistory:
         assert shown[0][1:3] == ["Running", "No sign of life"]
         assert shown[1][1:3] == ["Queued", "Waiting for long"]
         assert shown[2][1:3] == ["Running", "a"]
-        assert "no sign of life for longer than its lease" in get(staff, "detail", "c")
-        assert "See whether a worker is up." in get(staff, "detail", "b")
-        assert "jobkit-doubt" not in get(staff, "detail", "a")
+        for job_id, doubts in [("c", ["lost"]), ("b", ["waiting"]), ("a", [])]:
+            html = get(staff, "detail", job_id)
+            assert re.findall(r'data-jobkit-when="(lost|waiting)">', html) == doubts
+            assert re.findall(r'data-jobkit-when="(lost|waiting)"(?= hidden>)', html) == [
+                doubt for doubt in ("lost", "waiting") if doubt not in doubts
+            ]
 
     def test_an_empty_history_says_so(self, staff, kit):
         shown = seen(staff)
@@ -245,7 +248,8 @@ class TestDetail:
         put(kit, data=b"{}")
         shown = seen(staff, "detail", JOB_ID)
         assert "Unknown" in shown
-        assert shown[shown.index("Queued") + 1] == "–"
+        assert shown[shown.index("Updated") + 1] == "–"
+        assert "Queued" not in shown
 
     @override_settings(JOBKIT={"default": {"STATUS_CLASS": f"{__name__}.ComicStatus"}})
     def test_the_sites_own_fields_and_unknown_members_are_shown(self, staff):
@@ -270,19 +274,26 @@ class TestDetail:
         ("state", "seconds"),
         [("queued", "5"), ("running", "5"), ("failed", "30"), ("succeeded", None), ("paused", None)],
     )
-    def test_the_page_of_an_unfinished_job_loads_itself_again(self, staff, kit, state, seconds):
+    def test_without_scripts_the_page_of_an_unfinished_job_loads_itself_again(self, staff, kit, state, seconds):
         put(kit, state=state)
         response = staff.get(reverse("jobkit:detail", args=[JOB_ID]))
-        assert response.get("Refresh") == seconds
-        assert ("loads itself again every" in response.content.decode()) == (seconds is not None)
+        assert "Refresh" not in response  # it would reload the page under those who have scripts, too
+        html = response.content.decode()
+        head = html[: html.index("</head>")]
+        found = re.findall('<noscript><meta http-equiv="refresh" content="(.*?)"></noscript>', head)
+        assert found == ([seconds] if seconds else [])
+        assert ("keeps itself up to date" in html) == (seconds is not None)
+        assert ("data-jobkit-live" in html) == ("jobkit.js" in html) == (seconds is not None)
 
     def test_loading_again_can_be_stopped_and_taken_up(self, staff, kit):
         put(kit, state="running")
         path = reverse("jobkit:detail", args=[JOB_ID])
         assert 'href="?reload=off"' in get(staff, "detail", JOB_ID)
-        response = staff.get(path + "?reload=off")
-        assert "Refresh" not in response
-        assert 'href="?"' in response.content.decode()
+        html = staff.get(path + "?reload=off").content.decode()
+        assert "http-equiv" not in html
+        assert "data-jobkit-live" not in html
+        assert "jobkit.js" not in html
+        assert 'href="?"' in html
 
     def test_a_long_error_is_cut(self, staff, kit):
         put(kit, state="failed", error="x" * 1_000_000)
@@ -333,7 +344,7 @@ class TestEveryPage:
     def test_there_is_no_inline_script_or_style_of_ours(self, staff, job, settings, name, job_id):
         settings.ROOT_URLCONF = "tests.web.urls_without_admin"
         html = get(staff, name, job_id)
-        assert not re.search(r"<script|<style|\sstyle=|\son\w+=", html)
+        assert not re.search(r"<script(?! [^>]*src=)|<style|\sstyle=|\son\w+=", html)
 
     @pytest.mark.parametrize(("name", "job_id"), PAGES)
     def test_there_is_one_heading_and_one_main(self, staff, job, name, job_id):
