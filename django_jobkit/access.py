@@ -69,6 +69,11 @@ class Access:
         user = _user_of(request)
         return bool(user is not None and user.is_authenticated)
 
+    def name_of(self, request: HttpRequest) -> str:
+        """Who is asking, as the log of deletions and retries is to name them."""
+        user = _user_of(request)
+        return str(user.get_username()) if user is not None and user.is_authenticated else ""
+
     def challenge_for(self, request: HttpRequest) -> str:
         """The ``WWW-Authenticate`` of the 401 that answers this request."""
         return self.challenge
@@ -164,6 +169,9 @@ class FirstOf(Access):
 
     def known(self, request: HttpRequest) -> bool:
         return self._of(request).known(request)
+
+    def name_of(self, request: HttpRequest) -> str:
+        return self._of(request).name_of(request)
 
     def challenge_for(self, request: HttpRequest) -> str:
         """All ways in there are, since each would do (RFC 9110, 11.6.1)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -16,7 +16,9 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.generic import View
 
+from . import audit
 from .access import Action
+from .display import title_of
 from .exceptions import StatusCorrupt, StatusNotFound
 from .jobs import ids
 from .jobs.files import StoredFile
@@ -32,12 +34,16 @@ from .responses import (
     NOT_LOGGED_IN,
     Answer,
     CsrfFailed,
+    about_error,
     answer_to,
     csrf_failure,
     json_error,
     login_redirect,
     with_retry,
 )
+
+if TYPE_CHECKING:
+    from django.contrib.admin import AdminSite
 
 
 class HiddenJob(StatusNotFound):
@@ -52,6 +58,9 @@ class KitView(View):
 
     action = Action.VIEW
     """What a request amounts to."""
+
+    admin_site: AdminSite | None = None
+    """Whose pages these are: nobody gets in there who may not into the admin. None for the site's own."""
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().setup(request, *args, **kwargs)
@@ -83,6 +92,8 @@ class KitView(View):
 
     def admit(self) -> None:
         """Raise PermissionDenied for whom the access object doesn't let in."""
+        if self.admin_site is not None and not self.admin_site.has_permission(self.request):
+            raise PermissionDenied
         if not self.kit.access.allows(self.request, self.action):
             raise PermissionDenied
 
@@ -136,14 +147,21 @@ class KitView(View):
 
     def delete_job(self) -> None:
         """Delete the job with all its files, whatever its record is like. Raises `StatusNotFound` if there is none."""
+        title = ""
         try:
-            self.read_job()
+            title = title_of(self.job_id, self.read_job()[0])
         except StatusCorrupt:
             pass
         except StatusNotFound as error:
             if isinstance(error, HiddenJob) or not self.has_remains():
                 raise
-        self.kit.history.delete(self.job_id)
+        self.delete_directory(self.job_id, title)
+
+    def delete_directory(self, job_id: str, title: str = "") -> None:
+        """Delete all that there is of a job that may be deleted, and note who did."""
+        self.kit.history.delete(job_id)
+        who = self.kit.access.name_of(self.request)
+        audit.record(self.request, self.kit.alias, Action.DELETE, job_id, who=who, title=title)
 
     def doubt(self, status: Status) -> Staleness:
         """Whether an unfinished job looks lost just now."""
@@ -166,12 +184,13 @@ class PageView(KitView):
 
     def page(self, template: str, title: str, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
         """``template`` is the name of one of the kit's, or the whole name of another, which ends in ``.html``."""
-        context |= {**look_for(self.request), "title": title, "links": self.links, "job_id": self.job_id}
+        look = look_for(self.request, self.admin_site)
+        context |= {**look, "title": title, "links": self.links, "job_id": self.job_id}
         name = template if template.endswith(".html") else f"django_jobkit/{template}.html"
         return render(self.request, name, context, status=status)
 
     def challenge(self) -> HttpResponseBase:
-        return login_redirect(self.request)
+        return login_redirect(self.request, self.admin_site)
 
     def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
         return with_retry(
@@ -206,7 +225,7 @@ class JSONView(KitView):
         return json_error(NOT_LOGGED_IN)
 
     def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
-        return json_error(answer, **({"kind": error.kind} if isinstance(error, StatusCorrupt) else {}))
+        return json_error(answer, **about_error(error))
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = json_error(METHOD_NOT_ALLOWED)

@@ -48,7 +48,7 @@ def _check_dotted_paths(kit: JobKit) -> Iterable[CheckMessage]:
             if part == "access" and not isinstance(found, Access):
                 name = kit.name_of("ACCESS")
                 yield Error(f"{name} makes {found!r}, which is no Access.", hint=hint, id="jobkit.E002")
-    for setting in ("SORT_KEY", "LOAD"):
+    for setting in ("SORT_KEY", "LOAD", "RETRY"):
         hint = f"Set {kit.name_of(setting)} to the path of a function, or to None."
         try:
             found = kit.imported(setting)

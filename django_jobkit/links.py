@@ -6,10 +6,11 @@ the prefix captured (``teams/<slug>/jobs/``). The prefix is what remains of the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.encoding import escape_uri_path
 from django.utils.http import escape_leading_slashes
 
@@ -17,6 +18,7 @@ APP_NAME: Final = "jobkit"
 
 ROUTES: Final = {
     "history": "",
+    "delete-selected": "-/delete-selected/",
     "queue": "-/queue/",
     "api-list": "-/api/",
     "api-queue": "-/api/-/queue/",
@@ -24,6 +26,7 @@ ROUTES: Final = {
     "detail": "{job_id}/",
     "status": "{job_id}/status/",
     "delete": "{job_id}/delete/",
+    "retry": "{job_id}/retry/",
 }
 """Below the prefix, by name. No job ID begins with ``-``, so that fixed paths below ``-/`` never hide a job."""
 
@@ -43,11 +46,17 @@ class Links:
         """The URL of this name, for a valid job ID where it has one.
 
         For a view that the site has mapped by itself, outside the kit's URL conf, it is that of the ``jobkit``
-        namespace; raises NoReverseMatch if there is none.
+        namespace, or else in the admin; raises NoReverseMatch if there is neither.
         """
         if self.prefix is not None:
             return self.prefix + ROUTES[name].format(job_id=job_id)
-        return reverse(f"{APP_NAME}:{name}", args=[job_id] if "{job_id}" in ROUTES[name] else [])
+        args = [job_id] if "{job_id}" in ROUTES[name] else []
+        try:
+            return reverse(f"{APP_NAME}:{name}", args=args)
+        except NoReverseMatch:
+            with suppress(NoReverseMatch):
+                return reverse(f"admin:{APP_NAME}:{name}", args=args)
+            raise
 
     @property
     def history(self) -> str:

@@ -5,18 +5,24 @@ A site that wants its own look overrides the template ``django_jobkit/base.html`
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import apps
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+if TYPE_CHECKING:
+    from django.contrib.admin import AdminSite
+
 ADMIN: Final = "admin/base_site.html"
 STANDALONE: Final = "django_jobkit/standalone.html"
 
 
-def look_for(request: HttpRequest) -> dict[str, Any]:
-    """The context that the base template wants; ``jobkit_base`` names it."""
+def look_for(request: HttpRequest, admin_site: AdminSite | None = None) -> dict[str, Any]:
+    """The context that the base template wants; ``jobkit_base`` names it. ``admin_site`` is whose page it is."""
+    if admin_site is not None:
+        home = reverse("admin:index", current_app=admin_site.name)
+        return {**admin_site.each_context(request), "jobkit_base": ADMIN, "jobkit_home": home}
     if not (apps.is_installed("django.contrib.admin") and hasattr(request, "user")):
         return {"jobkit_base": STANDALONE}
     try:

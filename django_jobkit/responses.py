@@ -38,9 +38,11 @@ from .exceptions import (
     StorageUnavailable,
     TokenRefused,
 )
+from .history_filters import InvalidFilter
 from .page_query import NotANumber
 
 if TYPE_CHECKING:
+    from django.contrib.admin import AdminSite
     from django.utils.functional import _StrPromise
 
 RETRY_AFTER_SECONDS: Final = 10
@@ -71,6 +73,10 @@ class CsrfFailed(Exception):
 
 class NotAnObject(Exception):
     """The request's body should be a JSON object and isn't."""
+
+
+class NotRetriable(Exception):
+    """The job hasn't ended, or the site has nothing that retries jobs."""
 
 
 _NOT_ALLOWED: Final = Answer(403, "forbidden", _("Not allowed"), _("Your account has no permission to do this."))
@@ -106,6 +112,11 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
     (
         NotANumber,
         Answer(400, "invalid_parameter", _("Not a number"), _("“page” and “per_page” have to be whole numbers.")),
+    ),
+    (InvalidFilter, Answer(400, "invalid_parameter", _("Not a filter"), _("A filter has a value that it can’t have."))),
+    (
+        NotRetriable,
+        Answer(409, "not_retriable", _("Not to be retried"), _("This job can’t be retried, or not while it runs.")),
     ),
     (
         InvalidJobID,
@@ -182,7 +193,7 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
     ),
 ]
 
-HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, NotAnObject, JobKitError)
+HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, InvalidFilter, NotAnObject, NotRetriable, JobKitError)
 """What views turn into an answer; one of the kit's errors that has none is raised again."""
 
 DAMAGES: Final[dict[str, _StrPromise]] = {
@@ -211,6 +222,17 @@ def answer_to(error: Exception) -> Answer:
     raise error
 
 
+def about_error(error: Exception) -> dict[str, str]:
+    """What the JSON says of an error besides its answer: ``kind`` of damage, or ``parameter`` that is wrong."""
+    if isinstance(error, StatusCorrupt):
+        return {"kind": error.kind}
+    if isinstance(error, InvalidFilter):
+        return {"parameter": error.name, "message": error.message}
+    if isinstance(error, NotANumber):
+        return {"parameter": str(error.args[0])}
+    return {}
+
+
 def json_body(body: bytes, status: int = 200) -> HttpResponse:
     """A JSON response that no cache keeps and no browser takes for anything else."""
     response = HttpResponse(body, status=status, content_type="application/json")
@@ -231,13 +253,16 @@ def with_retry(response: HttpResponse, answer: Answer) -> HttpResponse:
     return response
 
 
-def login_redirect(request: HttpRequest) -> HttpResponse:
+def login_redirect(request: HttpRequest, admin_site: AdminSite | None = None) -> HttpResponse:
     """To the login page, and from there back here.
 
-    That is LOGIN_URL; where it is left at Django's default and the site has no such page, the admin's login page.
+    That is the admin's for a page in it, elsewhere LOGIN_URL; where that is left at Django's default and the site has
+    no such page, the admin's login page.
     """
     parts = urlsplit(resolve_url(settings.LOGIN_URL))
-    if settings.LOGIN_URL == global_settings.LOGIN_URL and not is_valid_path(settings.LOGIN_URL):
+    if admin_site is not None:
+        parts = urlsplit(reverse("admin:login", current_app=admin_site.name))
+    elif settings.LOGIN_URL == global_settings.LOGIN_URL and not is_valid_path(settings.LOGIN_URL):
         with suppress(NoReverseMatch):
             parts = urlsplit(reverse("admin:login"))
     elsewhere = parts.netloc and parts.netloc != request.get_host()

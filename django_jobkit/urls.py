@@ -8,7 +8,9 @@ An ID may be any text without a slash here: one that can't be a job's is answere
 
 from __future__ import annotations
 
-from django.urls import path
+from typing import Any
+
+from django.urls import URLPattern, path
 
 from . import views
 from .links import APP_NAME, ROUTES
@@ -17,6 +19,7 @@ app_name = APP_NAME
 
 _VIEWS = {
     "history": views.JobHistoryView,
+    "delete-selected": views.JobDeleteSelectedView,
     "queue": views.JobQueueView,
     "api-list": views.JobListAPIView,
     "api-queue": views.JobQueueAPIView,
@@ -24,8 +27,16 @@ _VIEWS = {
     "detail": views.JobDetailView,
     "status": views.JobStatusView,
     "delete": views.JobDeleteView,
+    "retry": views.JobRetryView,
 }
 
-urlpatterns = [
-    path(ROUTES[name].format(job_id="<str:job_id>"), view.as_view(), name=name) for name, view in _VIEWS.items()
-]
+
+def patterns(**initkwargs: Any) -> list[URLPattern]:
+    """The URL patterns, their views made with these attributes."""
+    return [
+        path(ROUTES[name].format(job_id="<str:job_id>"), view.as_view(**initkwargs), name=name)
+        for name, view in _VIEWS.items()
+    ]
+
+
+urlpatterns = patterns()

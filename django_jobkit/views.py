@@ -13,45 +13,32 @@ from django.utils.translation import gettext as _
 
 from .access import Action
 from .baseviews import HiddenJob, JSONView, PageView
+from .delete_selected_view import JobDeleteSelectedView
 from .display import member, title_of
 from .exceptions import StatusCorrupt, StatusNotFound
-from .history_page import json_of, lines_of
+from .history_views import JobHistoryView, JobListAPIView
 from .job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_record, timeline_of
 from .jobs import ids
+from .jobs.status import Status
 from .live import etag_of
-from .page_query import read_page
-from .queue_page import JobQueueAPIView, JobQueueView, queues_of
+from .queue_page import JobQueueAPIView, JobQueueView
 from .responses import HANDLED, Answer, json_body
+from .retry_view import JobRetryView, may_be_retried
 from .submit_view import JobSubmitView
 
 __all__ = [
     "JobAPIView",
+    "JobDeleteSelectedView",
     "JobDeleteView",
     "JobDetailView",
     "JobHistoryView",
     "JobListAPIView",
     "JobQueueAPIView",
     "JobQueueView",
+    "JobRetryView",
     "JobStatusView",
     "JobSubmitView",
 ]
-
-
-class JobHistoryView(PageView):
-    """All jobs, newest first, a page at a time.
-
-    ``?page=`` outside the range shows the first or the last page, as does one that isn't a number the first.
-    """
-
-    def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        settings = self.kit.settings
-        number, per_page = read_page(request.GET, settings.per_page, settings.max_per_page, lenient=True)
-        page = self.kit.history.page(number, per_page, owner=self.owner())
-        may_delete = self.may_with_job(Action.DELETE, None)  # offered for what can't be read only
-        lines = lines_of(page.items, self.links, may_delete=may_delete, doubt=self.doubt)
-        cut_off = settings.search_limit if page.searched is not None and not page.searched.complete else 0
-        queue_url = self.links.to("queue") if queues_of(self.kit.alias) else ""
-        return self.page("history", _("Jobs"), rows=lines, meta=page.meta, cut_off=cut_off, queue_url=queue_url)
 
 
 class JobDetailView(PageView):
@@ -80,7 +67,11 @@ class JobDetailView(PageView):
             retry_of_url=self.links.to("detail", retry_of) if ids.is_valid(retry_of) else "",
             status_url=status_url,
             delete_url=self.links.to("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
+            retry_job_url=self.links.to("retry", self.job_id) if self._may_retry(status) else "",
         )
+
+    def _may_retry(self, status: Status) -> bool:
+        return may_be_retried(self.kit, status) and self.may_with_job(Action.RETRY, status)
 
 
 class JobDeleteView(PageView):
@@ -104,7 +95,8 @@ class JobDeleteView(PageView):
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         self.delete_job()
         messages.success(request, _("Job %(job_id)s has been deleted.") % {"job_id": self.job_id}, fail_silently=True)
-        return HttpResponseRedirect(self.links.history)
+        query = request.GET.urlencode()  # of the history's page, where the link to here stands on it
+        return HttpResponseRedirect(f"{self.links.history}{query and '?'}{query}")
 
     def about(self, answer: Answer, error: Exception) -> dict[str, Any]:
         return {**super().about(answer, error), "delete_url": "", "ask_to_delete": self._is_deletable(error)}
@@ -126,16 +118,6 @@ class JobStatusView(JSONView):
         response = json_body(file.data)
         response["ETag"] = etag = etag_of(file.data)
         return get_conditional_response(request, etag=etag, response=response) or response
-
-
-class JobListAPIView(JSONView):
-    """The history as JSON: ``items`` beside the page's ten numbers. ``page`` and ``per_page`` have to be numbers."""
-
-    def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        settings = self.kit.settings
-        number, per_page = read_page(request.GET, settings.per_page, settings.max_per_page, lenient=False)
-        page = self.kit.history.page(number, per_page, owner=self.owner())
-        return json_body(json_of(page, settings.search_limit))
 
 
 class JobAPIView(JobStatusView):

@@ -58,6 +58,7 @@ def test_a_sound_site_has_nothing_to_say():
         (site({"STATUS_CLASS": "tests.test_checks.site"}), "jobkit.E002", "no subclass of Status", "class"),
         (site({"ACCESS": "tests.nope.X"}), "jobkit.E002", "['ACCESS'] = 'tests.nope.X' can't be imported", "class"),
         (site({"SORT_KEY": "tests.nope.x"}), "jobkit.E002", "['SORT_KEY'] = 'tests.nope.x' can't be", "function"),
+        (site({"RETRY": "tests.nope.x"}), "jobkit.E002", "['RETRY'] = 'tests.nope.x' can't be", "function"),
         (site({"LOAD": "tests.test_checks.not_callable"}), "jobkit.E002", "can't be called", "function"),
         (
             site({"LEASE": 60, "STATUS_CLASS": "tests.test_checks.Bare"}),

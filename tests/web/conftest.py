@@ -83,8 +83,8 @@ def client_of(person) -> Client:
 
 @pytest.fixture
 def staff(db) -> Client:
-    """May see and delete."""
-    return client_of(user("staff", "view_job", "delete_job", is_staff=True))
+    """May see, delete and retry."""
+    return client_of(user("staff", "view_job", "delete_job", "retry_job", is_staff=True))
 
 
 @pytest.fixture

@@ -28,11 +28,18 @@ REQUESTS = [
     ("status", "get", 200),
     ("delete", "get", 200),
     ("delete", "post", 302),
+    ("delete-selected", "get", 302),
+    ("delete-selected", "post", 302),
+    ("retry", "post", 302),
     ("api-list", "get", 200),
     ("api-job", "get", 200),
     ("api-job", "delete", 204),
 ]
-DELETES = {("delete", "get"), ("delete", "post"), ("api-job", "delete")}
+DELETES = {
+    *(("delete", "get"), ("delete", "post"), ("api-job", "delete")),
+    *(("delete-selected", "get"), ("delete-selected", "post")),
+}
+RETRIES = {("retry", "post")}
 every_request = pytest.mark.parametrize(("name", "method", "success"), REQUESTS)
 
 
@@ -104,11 +111,12 @@ def test_with_the_permissions_it_is_done(staff, job, name, method, success):
 
 
 @every_request
-def test_seeing_and_deleting_are_two_permissions(db, job, name, method, success):
-    for permission in ("view_job", "delete_job"):
+def test_seeing_deleting_and_retrying_are_permissions_of_their_own(db, job, name, method, success):
+    request = (name, method)
+    needed = "delete_job" if request in DELETES else "retry_job" if request in RETRIES else "view_job"
+    for permission in ("view_job", "delete_job", "retry_job"):
         client = client_of(user(permission, permission, is_staff=True))
-        is_delete = (name, method) in DELETES
-        allowed = is_delete == (permission == "delete_job")
+        allowed = permission == needed
         assert getattr(client, method)(url(name)).status_code == (success if allowed else 403)
 
 

@@ -210,7 +210,11 @@ class TestBadParameters:
         response = staff.get(reverse("jobkit:api-list") + "?" + query)
         assert response.status_code == 400
         assert response.json() == {
-            "error": {"code": "invalid_parameter", "message": "“page” and “per_page” have to be whole numbers."}
+            "error": {
+                "code": "invalid_parameter",
+                "message": "“page” and “per_page” have to be whole numbers.",
+                "parameter": query.partition("=")[0],
+            }
         }
         assert not kit.storage.calls
 

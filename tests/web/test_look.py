@@ -89,4 +89,4 @@ def test_in_a_language_from_right_to_left_the_page_is_mirrored(staff, job, setti
 
 def test_our_own_files_are_small():
     static = Path(__file__).parents[2] / "django_jobkit" / "static" / "django_jobkit"
-    assert sum(path.stat().st_size for path in static.iterdir()) < 20_000
+    assert sum(path.stat().st_size for path in static.iterdir() if path.suffix in (".css", ".js")) < 20_000
