@@ -22,6 +22,7 @@ ROUTES: Final = {
     "queue": "-/queue/",
     "api-list": "-/api/",
     "api-queue": "-/api/-/queue/",
+    "openapi": "-/api/openapi.json",
     "api-job": "-/api/{job_id}/",
     "detail": "{job_id}/",
     "status": "{job_id}/status/",

@@ -23,6 +23,7 @@ _VIEWS = {
     "queue": views.JobQueueView,
     "api-list": views.JobListAPIView,
     "api-queue": views.JobQueueAPIView,
+    "openapi": views.OpenAPIView,
     "api-job": views.JobAPIView,
     "detail": views.JobDetailView,
     "status": views.JobStatusView,

@@ -21,6 +21,7 @@ from .job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_
 from .jobs import ids
 from .jobs.status import Status
 from .live import etag_of
+from .openapi import OpenAPIView
 from .queue_page import JobQueueAPIView, JobQueueView
 from .responses import HANDLED, Answer, json_body
 from .retry_view import JobRetryView, may_be_retried
@@ -38,6 +39,7 @@ __all__ = [
     "JobRetryView",
     "JobStatusView",
     "JobSubmitView",
+    "OpenAPIView",
 ]
 
 

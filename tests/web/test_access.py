@@ -17,13 +17,14 @@ from django_jobkit.exceptions import StatusUnavailable
 from django_jobkit.links import ROUTES
 from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
 
-JSON = {"status", "api-list", "api-job", "api-queue"}
+JSON = {"status", "api-list", "api-job", "api-queue", "openapi"}
 
 # Every request that there is; `test_no_url_is_forgotten` finds one that isn't here.
 REQUESTS = [
     ("history", "get", 200),
     ("queue", "get", 200),
     ("api-queue", "get", 200),
+    ("openapi", "get", 200),
     ("detail", "get", 200),
     ("status", "get", 200),
     ("delete", "get", 200),
