@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from django_jobkit.inprocess.crew import Crew
+
 from .helpers import PATIENCE, Clock, Held, eventually
 
 
@@ -120,6 +122,21 @@ def test_an_idle_queue_never_wakes_up(make_queue):
     assert eventually(has_settled)
     threading.Event().wait(1.0)  # what is measured is that nothing happens meanwhile
     assert context_switches(workers) == settled[-1]
+
+
+def test_after_an_orderly_stop_no_thread_is_left_however_long_each_takes_to_go(make_queue, monkeypatch):
+    live = Crew._live
+
+    def live_and_linger(crew):
+        live(crew)
+        threading.Event().wait(0.05)
+
+    monkeypatch.setattr(Crew, "_live", live_and_linger)
+    queue = make_queue(3)
+    queue.start()
+    workers = workers_of(queue)
+    queue.stop()
+    assert [worker.is_alive() for worker in workers] == [False] * 3
 
 
 def throw_into(thread, error):

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from .helpers import Held
+
 PREAMBLE = """
     import os, signal, sys, threading
     from django_jobkit.inprocess import JobQueue, current_cancellation
@@ -68,10 +70,11 @@ def test_a_process_with_an_idle_queue_ends_at_once():
     assert seconds < 30
 
 
-def test_jobs_that_wait_at_the_end_of_the_process_are_still_run():
-    lines, errors, _ = run_program("""
+@pytest.mark.parametrize("how", ["pass", "queue.start()"])
+def test_jobs_that_wait_at_the_end_of_the_process_are_still_run_however_the_queue_was_started(how):
+    lines, errors, _ = run_program(f"""
         queue = JobQueue(1, exit_timeout=60)
-        ending = threading.Event()
+        {how}
         queue.enqueue(lambda: threading.main_thread().join())  # until Python is about to end
         for number in range(3):
             queue.enqueue(lambda number=number: say("ran", number))
@@ -79,6 +82,16 @@ def test_jobs_that_wait_at_the_end_of_the_process_are_still_run():
     """)
     assert lines == ["end", "ran 0", "ran 1", "ran 2"]
     assert errors == ""
+
+
+def test_the_time_that_other_queues_have_taken_at_the_end_counts(make_queue, caplog):
+    held = Held()
+    queue = make_queue(1, exit_timeout=3600)
+    queue.enqueue(held)
+    assert held.has_started()
+    queue.stop_at_exit(elapsed=3600)
+    assert "1 cancelled, 1 of these still running" in caplog.text
+    held.release()
 
 
 @pytest.mark.parametrize("how", ["pass", "sys.exit(0)"])
@@ -257,7 +270,9 @@ def test_a_job_that_forks_does_not_make_its_child_a_worker():
             locked.wait()
             pid = os.fork()
             if pid:
-                children.append(pid)  # the child returns, into a worker that isn't one any more
+                children.append(pid)
+            else:
+                signal.alarm(30)  # and return, into a worker that isn't one any more
 
         queue.enqueue(job)
         for _ in range(3):

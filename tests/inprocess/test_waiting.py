@@ -99,6 +99,14 @@ def test_what_was_added_can_be_withdrawn_while_it_is_there():
     assert not line.withdraw(taken)
 
 
+def test_the_order_of_the_others_survives_a_withdrawal():
+    priorities = [0, -10, -1, -11, -12, -2, -3]
+    line = WaitingLine()
+    added = [line.add(priority, priority=priority, now=0.0) for priority in priorities]
+    line.withdraw(added[0])
+    assert [line.take() for _ in range(6)] == sorted(priorities[1:], reverse=True)
+
+
 @pytest.mark.parametrize(
     ("ready", "delayed", "free", "depth"),
     [
