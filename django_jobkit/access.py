@@ -105,8 +105,8 @@ class OwnerAccess(Access):
     """Each active user has their own jobs, those whose ``owner`` is their username; others' don't exist for them.
 
     With a job of one's own one may do whatever `owner_actions` says. Beyond that, Django's permissions count:
-    ``django_jobkit.view_job`` shows everybody's jobs, also damaged ones, which nobody can say the owner of, and
-    ``django_jobkit.delete_job`` lets one delete whatever job one sees. Superusers have all of them.
+    ``django_jobkit.view_job`` shows everybody's jobs, also damaged ones, which nobody can say the owner of;
+    ``delete_job`` lets one delete whatever job one sees, and ``retry_job`` retry it. Superusers have all of them.
 
     Whoever submits a job sets ``owner=request.user.get_username()``, as `JobSubmitView` does; where usernames change
     hands, override `identity` and set that. Rows of a `LOAD` of the site's own need a member ``owner``.

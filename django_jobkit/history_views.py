@@ -68,7 +68,7 @@ class JobHistoryView(PageView):
             counts=counts_of(lines, request.GET),
             searched=searched_text(page.searched, oldest=not filters.get("newest_first", True), sees_all=owner is None),
             select_url=f"{select_url}?{query}" if select_url and query else select_url,
-            queue_url=self.links.to("queue") if queues_of(self.kit.alias) else "",
+            queue_url=self.links.to("queue") if owner is None and queues_of(self.kit.alias) else "",
         )
 
     def _may_delete(self, job_id: str, status: Status | None) -> bool:

@@ -92,6 +92,11 @@ class GoogleTokenAccess(Access):
         except AccountRefused:
             return True
 
+    def name_of(self, request: HttpRequest) -> str:
+        """The account's e-mail address."""
+        identity = self.identity(request)
+        return "" if identity is None else identity.email
+
     def challenge_for(self, request: HttpRequest) -> str:
         try:
             self.identity(request)

@@ -100,6 +100,23 @@ class TestOthersJobs:
         assert b"<form" not in response.content.partition(b"</nav>")[2] or name != "delete"
         assert kit.storage.files
 
+    def test_are_not_deleted_with_others_that_were_selected(self, ann, kit):
+        put(kit, "mine", owner="ann", title="My own")
+        put(kit, "theirs", owner="bob", title="Secret")
+        put(kit, "broken", data=b"{")
+        kit.storage.write("jobs/left/secret.txt", b"")
+        chosen = {"job": ["mine", "theirs", "broken", "left", "nothing"]}
+        asked = ann.post(url("delete-selected"), chosen).content.decode()
+        assert "My own" in asked
+        assert "Secret" not in asked
+        assert asked.count("There is no job with this ID.") == 4
+        ann.post(url("delete-selected"), {**chosen, "confirm": "yes"})
+        assert sorted(kit.storage.files) == [
+            "jobs/broken/status.json",
+            "jobs/left/secret.txt",
+            "jobs/theirs/status.json",
+        ]
+
     def test_are_in_no_list_and_in_no_number(self, ann, kit):
         for n in range(30):
             put(
@@ -127,6 +144,13 @@ class TestOthersJobs:
         assert html.count("<tr") == 1 + 4
         assert "Day 14" not in html
         assert "looked for" not in html
+
+    @pytest.mark.parametrize("query", ["?q=secret", "?state=failed", "?command=draw", "?owner=bob", "?prefix=theirs"])
+    def test_cannot_be_guessed_by_filters(self, ann, kit, query):
+        put(kit, "theirs-1", owner="bob", title="Secret", state="failed", command="draw")
+        found = shown(ann, query)
+        assert (found["items"], found["total"]) == ([], 0)
+        assert set(found["searched"]) == {"limit", "complete"}
 
     def test_an_outage_is_one_whoever_asks(self, ann, kit):
         kit.storage.read_fails = kit.storage.list_fails = True

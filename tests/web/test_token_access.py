@@ -76,6 +76,12 @@ class TestWhoIsLetIn:
         assert sender(issuer.token(email=CLEANER)).delete(url("api-job")).status_code == 204
         assert not kit.storage.files
 
+    def test_the_log_names_the_account(self, kit, issuer, caplog):
+        caplog.set_level(logging.INFO, logger="django_jobkit.audit")
+        put(kit)
+        sender(issuer.token(email=CLEANER)).delete(url("api-job"))
+        assert caplog.messages == [f"'{CLEANER}' deleted job {JOB_ID} of default"]
+
     def test_so_takes_submitting(self, kit, issuer, settings):
         settings.ROOT_URLCONF = "tests.web.submit_site"
         for account, status in [(SENDER, 202), (ACCOUNT, 403)]:
