@@ -17,6 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import taskbackends
+
 from django_jobkit.inprocess import JobQueue
 
 WORKERS = 4
@@ -147,6 +149,7 @@ def main() -> None:
     start_delays(50 if quick else 3000)
     wakeups(0.2 if quick else 5)
     memory(1000 if quick else 100_000)
+    taskbackends.report(quick)
 
 
 if __name__ == "__main__":
