@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -88,15 +87,16 @@ class TaskCall:
 
     def member(self) -> dict[str, Any]:
         """What stands in the record; see `from_member`."""
-        run_after = None if self.run_after is None else rfc3339.render(self.run_after)
-        values = {**dataclasses.asdict(self), "run_after": run_after}
+        values = {name: getattr(self, name) for name in _FIELDS}  # dataclasses.asdict would copy all there is
+        if self.run_after is not None:
+            values["run_after"] = rfc3339.render(self.run_after)
         return {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
 
     @classmethod
     def from_member(cls, member: Any) -> Self:
         """The call that `member` describes. Raises ValueError for what it can't have written."""
         try:
-            known = {field.name: member[field.name] for field in fields(cls) if field.name in member}
+            known = {name: member[name] for name in _FIELDS if name in member}
             values = {**_DEFAULTS, **known}
             if values["run_after"] is not None:
                 values["run_after"] = rfc3339.parse(values["run_after"])
@@ -133,6 +133,9 @@ class TaskCall:
             return task
 
 
+_FIELDS: Final = tuple(field.name for field in fields(TaskCall))
+
+
 def is_tracked(task: Task[Any, Any]) -> bool:
     """Whether the task's function takes a job's ID first and records its runs by itself."""
     return isinstance(getattr(task.func, "jobkit_command", None), str)
@@ -146,8 +149,10 @@ def command_of(task: Task[Any, Any]) -> str:
 
 def _as_json(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments as they will come back from JSON, sharing nothing with what was passed."""
+    if not args and not kwargs:
+        return [], {}
     try:
-        text = _dumps([list(args), dict(kwargs)])
+        text, plain = _through_json([list(args), dict(kwargs)])
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentsRefused(f"{_culprit(name, args, kwargs)} can't be kept as JSON: {error}. {_HINT}.") from error
     if len(text) > ARGUMENTS_LIMIT:
@@ -155,13 +160,19 @@ def _as_json(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
             f"The arguments of {name} have {len(text):,} bytes of JSON, more than {ARGUMENTS_LIMIT:,}. "
             f"Store what is long in the job's directory, and pass its name."
         )
-    plain_args, plain_kwargs = json.loads(text)
+    plain_args, plain_kwargs = plain
     return plain_args, plain_kwargs
 
 
-def _dumps(value: Any) -> bytes:
-    """Strict: names in objects are text already, so that what comes back is what was passed."""
-    return strictjson.dumps(normalize_json(value)).encode()
+def _through_json(value: Any) -> tuple[bytes, Any]:
+    """The JSON of the value, and what comes back from it, which is to be what was passed."""
+    value = normalize_json(value)
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    plain = json.loads(text)
+    if plain != value:
+        strictjson.dumps(value)  # says what is wrong: the standard library makes text of other names in objects
+        raise TypeError("it would come back as something else")
+    return text, plain
 
 
 def _culprit(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -169,7 +180,7 @@ def _culprit(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     named += [(f"Argument {key} of {name}", value) for key, value in kwargs.items()]
     for words, value in named:
         try:
-            _dumps(value)
+            _through_json(value)
         except (TypeError, ValueError, RecursionError):
             return f"{words}, a {type(value).__name__},"
     return f"A value in the arguments of {name}"

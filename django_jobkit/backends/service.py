@@ -79,6 +79,7 @@ class Service:
         self._lock = threading.RLock()  # reentrant, since a signal handler may stop the queue in the middle of a call
         self._closing = False
         self._look_due = 0.0
+        self._waiting = self._running = 0  # of those that this process has accepted, and of all
         self._done = self._failed = self._refused = 0
 
     @property
@@ -123,24 +124,29 @@ class Service:
         """The seconds until a call with this ``run_after`` comes into the line. Raises if there is no place for it."""
         delay = 0.0 if run_after is None else (run_after - self.now()).total_seconds()
         with self._lock:
-            stats = self.queue.stats()
-            if self._closing or stats.state in (QueueState.STOPPING, QueueState.STOPPED):
-                self._refused += 1
-                raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
-            starts_at_once = delay <= 0 and stats.running < self.options.workers
-            if stats.depth >= self.options.buffer + starts_at_once:
+            if self._closing:
+                self._refuse_stopped()
+            # Counted here, and not asked of the queue, whose places are also taken by what is recovered.
+            free = max(self.options.workers - self._running, 0) if delay <= 0 else 0
+            if self._waiting >= self.options.buffer + free:
                 self._refused += 1
                 raise QueueFull(
-                    f"{stats.depth} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER allows."
+                    f"{self.options.buffer} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER "
+                    f"allows."
                 )
         return delay
+
+    def _refuse_stopped(self) -> None:
+        self._refused += 1
+        raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
 
     def _enqueue(self, entry: Entry) -> None:
         with self._lock:
             delay = self.require_room(entry.call.run_after)
+            self._waiting += 1
             if not self._put(entry, delay):  # stopped in between, by a signal handler
-                self._refused += 1
-                raise QueueStopped(f"The queue of the backend {self.alias!r} is stopping. Submit the job again later.")
+                self._waiting -= 1
+                self._refuse_stopped()
 
     def _put(self, entry: Entry, delay: float) -> bool:
         return self.queue.enqueue(functools.partial(self._run, entry), priority=entry.call.priority, delay=delay)
@@ -148,12 +154,21 @@ class Service:
     # --- running -------------------------------------------------------------------------------------------------
 
     def _run(self, entry: Entry) -> None:
-        if entry.recovered:
-            self.recovery.has_begun()
-        elif not entry.is_accepted():
-            return
-        run = TaskRun(self.kit, entry, lease=self.lease, worker_id=self.worker_id, sender=self.sender)
-        outcome = run()
+        with self._lock:
+            self._running += 1
+            self._waiting -= not entry.recovered
+        try:
+            if entry.recovered:
+                self.recovery.has_begun()
+            elif not entry.is_accepted():
+                return
+            run = TaskRun(self.kit, entry, lease=self.lease, worker_id=self.worker_id, sender=self.sender)
+            self._follow_up(entry, run())
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def _follow_up(self, entry: Entry, outcome: Outcome) -> None:
         with self._lock:
             self._done += outcome in (Outcome.SUCCEEDED, Outcome.UNRECORDED)
             self._failed += outcome is Outcome.FAILED
