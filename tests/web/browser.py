@@ -33,12 +33,14 @@ class Visit:
     dark: bool = False
     cookies: dict[str, str] = field(default_factory=dict)
     screenshot: str = ""
+    scripts: bool = True
 
 
 @dataclass
 class Sight:
-    """What the browser saw: ``faults`` are console errors and failed requests, ``overflow`` is how many pixels stand
-    out of the window, ``violations`` are axe's, one line each."""
+    """What the browser saw: ``faults`` are console errors, also of the Content-Security-Policy, ``overflow`` is how
+    many pixels stand out of the window, ``violations`` are axe's, one line each. Without scripts, there are no
+    ``violations`` and no ``overflow``: both are found by scripts."""
 
     url: str
     title: str
@@ -71,7 +73,9 @@ def main(executable: str) -> None:
         browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         for visit in (Visit(**visit) for visit in json.load(sys.stdin)):
             context = browser.new_context(
-                viewport={"width": visit.width, "height": 800}, color_scheme="dark" if visit.dark else "light"
+                viewport={"width": visit.width, "height": 800},
+                color_scheme="dark" if visit.dark else "light",
+                java_script_enabled=visit.scripts,
             )
             context.add_cookies([{"name": n, "value": v, "url": visit.url} for n, v in visit.cookies.items()])
             page = context.new_page()
@@ -79,17 +83,20 @@ def main(executable: str) -> None:
             page.on("console", lambda message, faults=faults: message.type == "error" and faults.append(message.text))
             page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
             page.goto(visit.url)
-            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+            seen = list(faults)  # axe has styles of its own, which the policy forbids
+            found = (
+                axe.run(page, options={"resultTypes": ["violations"]}).response["violations"] if visit.scripts else []
+            )
             violations = [
                 f"{violation['id']}: {violation['help']}: {node['html'][:300]} {node.get('failureSummary', '')}"
                 for violation in found
                 for node in violation["nodes"]
             ]
-            overflow = page.evaluate(OVERFLOW)
+            overflow = page.evaluate(OVERFLOW) if visit.scripts else 0
             if visit.screenshot:
                 Path(visit.screenshot).parent.mkdir(parents=True, exist_ok=True)
                 page.screenshot(path=visit.screenshot, full_page=True)
-            sights.append(Sight(visit.url, page.title(), faults, overflow, violations))
+            sights.append(Sight(visit.url, page.title(), seen, overflow, violations))
             context.close()
         browser.close()
     print(json.dumps([asdict(sight) for sight in sights]))

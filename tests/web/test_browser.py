@@ -1,4 +1,5 @@
-"""The pages in a real browser, wide and narrow, light and dark. Screenshots are left in ``tests/artifacts/web``.
+"""The pages in a real browser, over local files and under a strict policy: wide and narrow, light and dark, with
+scripts and without. Screenshots are left in ``tests/artifacts/web``.
 
 ``JOBKIT_SCREENSHOTS=all`` takes those of the other two windows, too.
 """
@@ -6,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobkit.jobs import State
+from django_jobkit.kit import JobKit, jobkits
 from tests.components import require, require_program
+from tests.web import csp
 from tests.web.browser import Visit, look_at
 from tests.web.conftest import put, user
 
@@ -26,6 +30,18 @@ if os.environ.get("JOBKIT_SCREENSHOTS") == "all":
     WINDOWS += [(1280, True), (390, False)]
 
 RUNNING, FAILED, DONE, BROKEN = (f"job-20260831-0{hour}0000-0123456789ab" for hour in (9, 8, 7, 6))
+
+
+@pytest.fixture
+def kit(settings, tmp_path) -> JobKit:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path), "base_url": "/media/"},
+        },
+    }
+    return jobkits["default"]
 
 
 def fill(kit) -> None:
@@ -84,7 +100,16 @@ def chromium() -> str:
 
 
 def visits(live_server, paths: dict[str, str], cookies: dict[str, str], look: str) -> list[Visit]:
-    return [
+    without_scripts = [
+        Visit(
+            url=live_server.url + path,
+            cookies=cookies,
+            scripts=False,
+            screenshot=str(ARTIFACTS / look / f"{name}-without-scripts.png"),
+        )
+        for name, path in paths.items()
+    ]
+    return without_scripts + [
         Visit(
             url=live_server.url + path,
             width=width,
@@ -126,7 +151,8 @@ def check(sights) -> None:
 @pytest.mark.component
 @pytest.mark.slow
 @pytest.mark.parametrize("look", ["admin", "standalone"])
-def test_pages_are_readable_in_every_window(chromium, live_server, kit, settings, look):
+def test_pages_are_readable_in_every_window(chromium, live_server, kit, settings, tmp_path, look):
+    csp.switch_on(settings)
     if look == "standalone":
         settings.ROOT_URLCONF = "tests.web.urls_without_admin"
     fill(kit)
@@ -135,11 +161,10 @@ def test_pages_are_readable_in_every_window(chromium, live_server, kit, settings
     cookies = {name: morsel.value for name, morsel in client.cookies.items()}
     found = look_at(chromium, visits(live_server, pages(), cookies, look))
 
-    for name in list(kit.storage.files):
-        kit.storage.delete(name)
+    shutil.rmtree(tmp_path / "jobs")
     kit.ids_cache.invalidate(kit.prefix)
     found += look_at(chromium, visits(live_server, {"empty": reverse("jobkit:history")}, cookies, look))
-    kit.storage.list_fails = True
+    (tmp_path / "jobs").write_text("no directory")
     kit.ids_cache.invalidate(kit.prefix)
     found += look_at(chromium, visits(live_server, {"outage": reverse("jobkit:history")}, cookies, look))
     client.force_login(user("bob", is_staff=True))

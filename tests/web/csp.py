@@ -1,0 +1,38 @@
+"""A policy under which a page can run no script and no style but files of its own site."""
+
+from __future__ import annotations
+
+import django
+
+POLICY = {
+    "default-src": ["'none'"],
+    "script-src": ["'self'"],
+    "style-src": ["'self'"],
+    "img-src": ["'self'"],
+    "connect-src": ["'self'"],
+    "form-action": ["'self'"],
+    "base-uri": ["'none'"],
+    "frame-ancestors": ["'none'"],
+    "require-trusted-types-for": ["'script'"],
+}
+
+
+def policy_middleware(get_response):
+    """For Django 5.2, which has no middleware for this."""
+
+    def middleware(request):
+        response = get_response(request)
+        response["Content-Security-Policy"] = "; ".join(f"{name} {' '.join(values)}" for name, values in POLICY.items())
+        return response
+
+    return middleware
+
+
+def switch_on(settings) -> None:
+    """Send the policy with every page, by Django's own middleware where there is one."""
+    if django.VERSION >= (6, 0):
+        settings.SECURE_CSP = POLICY
+        middleware = "django.middleware.csp.ContentSecurityPolicyMiddleware"
+    else:
+        middleware = "tests.web.csp.policy_middleware"
+    settings.MIDDLEWARE = [middleware, *settings.MIDDLEWARE]
