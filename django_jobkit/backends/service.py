@@ -13,7 +13,14 @@ from typing import Final
 
 from django.db import connections
 
-from django_jobkit.exceptions import QueueFull, QueueStopped, StorageUnavailable
+from django_jobkit.exceptions import (
+    QueueFull,
+    QueueStopped,
+    StatusCorrupt,
+    StatusNotFound,
+    StatusUnavailable,
+    StorageUnavailable,
+)
 from django_jobkit.inprocess import JobQueue, QueueState, QueueStats, StopReport
 from django_jobkit.kit import JobKit, jobkits
 from django_jobkit.submission import record_failed
@@ -177,10 +184,26 @@ class Service:
         elif outcome is Outcome.UNAVAILABLE:
             entry.tries += 1
             self.recovery.look_again(entry, retry_delay(entry.tries))
-        elif outcome in (Outcome.PUT_BACK, Outcome.LOST, Outcome.UNCLEAR):
+        elif outcome in (Outcome.PUT_BACK, Outcome.UNCLEAR):
             self.forget(entry, ended=False)
+        elif outcome is Outcome.LOST:
+            self.forget(entry, ended=self._was_deleted(entry.key.job_id))
         else:
             self.forget(entry, ended=True)
+
+    def _was_deleted(self, job_id: str) -> bool:
+        """Whether a job was lost by being deleted; what its run has written since goes, too."""
+        try:
+            self.kit.store.get(job_id)
+        except StatusNotFound:
+            try:
+                self.kit.history.delete(job_id)
+            except StorageUnavailable as error:
+                logger.warning("files of job %s, which was deleted, are left: %s", job_id, error)
+            return True
+        except (StatusUnavailable, StatusCorrupt):
+            pass
+        return False
 
     def run_recovered(self, entry: Entry) -> bool:
         """Have a worker begin it in its turn. False if the queue is stopping."""

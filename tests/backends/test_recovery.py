@@ -21,6 +21,7 @@ from .conftest import finished
 from .site_tasks import (
     PATIENCE,
     add,
+    draw,
     hold,
     note,
     raised_when_told,
@@ -321,6 +322,15 @@ def test_a_worker_whose_job_was_taken_over_leaves_it_alone(tasks, kit):
     stop_queues(PATIENCE)
     assert_job(job_id, state=State.RUNNING, lease_id="another's")
     assert markers(kit) == [job_id]
+
+
+def test_a_job_that_is_deleted_while_it_runs_leaves_nothing(backend, kit):
+    job_id = kit.submit(draw)
+    assert started.wait(PATIENCE)
+    kit.history.delete(job_id)
+    released.set()
+    assert eventually(lambda: backend.stats().running == 0)
+    assert kit.files == {}
 
 
 # --- a stop ----------------------------------------------------------------------------------------------------------
