@@ -97,7 +97,8 @@ def register(site: admin.AdminSite = admin.site) -> None:
 
 def _model_for(alias: str, taken: Collection[str]) -> type[models.Model]:
     """A name for one more kit, as the admin wants one. In a registry of its own, so that nobody migrates it."""
-    name = base = f"job_{re.sub('[^a-z0-9]+', '_', alias.lower())}".rstrip("_")
+    slug = re.sub("[^a-z0-9]+", "_", alias.lower()).strip("_")
+    name = base = f"job_{slug}" if slug else "job_kit"
     while name in taken:
         name = f"{base}_{len(taken) + 2}"
     text = lazy(lambda: _("jobs (%(kit)s)") % {"kit": alias}, str)()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from tests.web.conftest import JOB_ID, client_of, put, user
+from django_jobkit.jobs import State
+from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
 
 ONE_JOB = ["detail", "status", "delete", "api-job"]
 EVERY_URL = ["history", "api-list", *ONE_JOB]
@@ -64,3 +65,29 @@ def test_whom_nobody_knows_costs_nothing(db, client, kit, job, name, django_asse
     with django_assert_num_queries(0):
         client.get(path(name))
     assert not kit.storage.calls
+
+
+@pytest.fixture
+def site_with_redis(settings, redis_url):
+    """20 rows, among them an unfinished one and one that searches go through, cached in Redis; the session isn't."""
+    settings.CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url}}
+    kit = in_a_dict()
+    for n in range(30):
+        put(kit, f"job-{n}", title=f"Chart {n}", state=State.RUNNING if n == 29 else State.SUCCEEDED)
+    return kit
+
+
+@pytest.mark.component
+@pytest.mark.parametrize("name", ["history", "api-list"])
+@pytest.mark.parametrize("query", ["", "?page=2", "?order=oldest", "?prefix=job-1", "?state=succeeded&q=chart"])
+def test_a_warm_history_asks_redis_at_most_four_times_and_nobody_else(
+    db, site_with_redis, redis_server, name, query, django_assert_num_queries
+):
+    root = client_of(user("root", is_staff=True, is_superuser=True))
+    assert root.get(path(name) + query).status_code == 200
+    site_with_redis.storage.calls.clear()
+    with redis_server.counting() as commands, django_assert_num_queries(2):  # session and user
+        response = root.get(path(name) + query)
+    assert response.status_code == 200
+    assert not site_with_redis.storage.calls
+    assert 0 < sum(commands.values()) <= 4, commands
