@@ -64,7 +64,7 @@ class Timeline(NamedTuple):
 
 
 class ErrorText(NamedTuple):
-    """``gist`` is its first line; it is all that shows of a ``long`` one until somebody unfolds it."""
+    """``gist`` is the line that says what is wrong; it is all that shows of a ``long`` one until it is unfolded."""
 
     text: str
     gist: str
@@ -86,7 +86,8 @@ def timeline_of(status: Status, now: datetime) -> Timeline:
 def error_text(text: str) -> ErrorText:
     """The error as the page shows it. The script of the page decides by the same numbers."""
     long = len(text) > _LONGEST_ERROR or text.count("\n") >= _LONGEST_ERROR_LINES
-    return ErrorText(text, cut(text.strip().partition("\n")[0], 200), long)
+    lines = text.strip().split("\n")
+    return ErrorText(text, cut(lines[-1 if lines[0].startswith("Traceback") else 0], 200), long)
 
 
 def outputs_of(kit: JobKit, job_id: str, status: Status) -> list[Output]:

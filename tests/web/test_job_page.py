@@ -209,8 +209,9 @@ def test_the_timeline_says_how_long_each_step_took(status, expected):
         ("x" * 600, "x" * 199 + "…", False),
         ("x" * 601, "x" * 199 + "…", True),
         ("\n\n  first\nsecond", "first", False),
+        ("Traceback (most recent call last):\n  File x\nOSError: disk full\n", "OSError: disk full", False),
     ],
 )
-def test_a_long_error_is_folded_under_its_first_line(text, gist, long):
+def test_a_long_error_is_folded_under_the_line_that_says_what_is_wrong(text, gist, long):
     error = error_text(text)
     assert (error.text, error.gist, error.long) == (text, gist, long)

@@ -51,7 +51,8 @@
 		const each = (selector, act) => (whole ? document : root).querySelectorAll(selector).forEach((element) => {
 			if ([root, null].includes(element.closest("[data-jobkit-live]"))) act(element);
 		});
-		const put = (name, text) => each(`[data-jobkit="${name}"]`, (element) => {
+		const named = (name, act) => each(`[data-jobkit="${name}"]`, act);
+		const put = (name, text) => named(name, (element) => {
 			if (element.textContent !== text) element.textContent = text;
 			element.hidden = !text;
 		});
@@ -68,7 +69,7 @@
 				document.title = document.title.replace(element.textContent, () => title);
 			});
 			put("title", title);
-			each('[data-jobkit="state"]', (element) => {
+			named("state", (element) => {
 				element.className = `jobkit-state jobkit-state-${known ? job.state : "other"}`;
 				(element.firstElementChild || element).textContent = label;
 			});
@@ -78,17 +79,17 @@
 			const current = Math.min(number("progress_current"), total || Infinity);
 			const message = cut(text("progress_message"), 200);
 			percent = total ? Math.floor(current * 100 / total) : 0;
-			each('[data-jobkit="bar"]', (element) => {
+			named("bar", (element) => {
 				element.hidden = !total;
 				element.value = percent;
 			});
 			put("count", total ? fill(words.of, { current, total }) : current ? String(current) : "");
 			put("message", message);
 
-			const error = text("error");
+			const error = text("error"), lines = error.trim().split("\n");
 			const long = error.split("\n").length > 8 || [...error].length > 600;
 			put("error-title", job.state === "failed" ? words.error : words.lastError);
-			put("error-gist", cut(error.trim().split("\n")[0], 200));
+			put("error-gist", cut(lines.at(lines[0].startsWith("Traceback") ? -1 : 0), 200));
 			put("error", cut(error, 2e4));
 
 			const [queued, started, finished] = ["queued_at", "started_at", "finished_at"].map(time);
@@ -133,7 +134,7 @@
 			const { activeElement, body } = document;
 			// A page that is being read or operated isn't taken away.
 			if (activeElement !== body || String(getSelection()) || root.querySelector("details[open]")) {
-				each('[data-jobkit="done"]', (element) => { element.hidden = false; });
+				named("done", (element) => { element.hidden = false; });
 			} else setTimeout(() => location.reload(), 1000);
 		}
 
