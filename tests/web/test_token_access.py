@@ -291,6 +291,15 @@ class TestConfiguration:
         access = GoogleTokenAccess(audience=AUDIENCE, accounts=[ACCOUNT, CLEANER])
         assert access.actions == {ACCOUNT: {Action.VIEW}, CLEANER: {Action.VIEW}}
 
+    def test_only_a_token_spares_the_csrf_token(self):
+        access = GoogleTokenAccess(audience=AUDIENCE, accounts=ACCOUNT)
+        request, with_token = (
+            RequestFactory().post("/"),
+            RequestFactory().post("/", headers={"Authorization": "Bearer x"}),
+        )
+        assert access.needs_csrf_token(request)
+        assert not access.needs_csrf_token(with_token)
+
     def test_manage_py_check_finds_what_is_wrong(self, monkeypatch):
         from django_jobkit.checks import check_settings
 
