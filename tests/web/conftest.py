@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from pytest_django.live_server_helper import LiveServer
 
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.kit import JobKit, jobkits
 from tests.jobs.fakes import DictStorage
+from tests.web import csp
 
 JOB_ID = "job-20260831-102030-0123456789ab"
 
@@ -33,6 +37,22 @@ def _fresh_site(settings, request):
             "OPTIONS": {"base_url": "/media/"},
         },
     }
+
+
+@pytest.fixture
+def live_server(settings, transactional_db):
+    """A server of this test's own, which sends all its pages under a strict policy.
+
+    That of pytest-django is started once, with the middleware of that moment.
+    """
+    csp.switch_on(settings)
+    server = LiveServer("localhost")
+    connection = HTTPConnection(server.thread.host, server.thread.port, timeout=10)
+    with closing(connection):
+        connection.request("GET", "/jobs/")
+        assert "Content-Security-Policy" in connection.getresponse().headers
+    yield server
+    server.stop()
 
 
 def in_a_dict(alias: str = "default") -> JobKit:

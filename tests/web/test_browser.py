@@ -19,7 +19,6 @@ from django.urls import reverse
 from django_jobkit.jobs import State
 from django_jobkit.kit import JobKit, jobkits
 from tests.components import require, require_program
-from tests.web import csp
 from tests.web.browser import Visit, look_at
 from tests.web.conftest import put, user
 
@@ -152,7 +151,6 @@ def check(sights) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("look", ["admin", "standalone"])
 def test_pages_are_readable_in_every_window(chromium, live_server, kit, settings, tmp_path, look):
-    csp.switch_on(settings)
     if look == "standalone":
         settings.ROOT_URLCONF = "tests.web.urls_without_admin"
     fill(kit)

