@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-U = TypeVar("U", int, float)
-V = TypeVar("V", int, float)
+# When it comes into the line; a number that orders what comes at one time, so that things aren't compared; its
+# priority; the thing.
+Entry = tuple[float, int, int, T]
+Added = tuple[list[Entry[T]], Entry[T]]
+
+_first = itemgetter(0)
 
 
 class WaitingLine(Generic[T]):
     """Things in the order in which they are to be taken: by priority, and first come, first served within one.
 
     A delayed thing comes into the line at its time, before what comes after that. Times are seconds on any clock
-    that doesn't run backwards. Not thread-safe.
+    that doesn't run backwards. The costs grow with the number of different priorities at hand, and hardly with that
+    of things, but for `clear` and `withdraw`. Not thread-safe.
 
-    Whoever adds may be interrupted, by a signal handler of its own thread, at any moment, for others to take what is
-    there. Therefore adding is one call into C, and all counts are taken from the two heaps.
+    Whoever adds may be interrupted, by a signal handler of its own thread, between any two steps, for others to take
+    and to clear what is there. Therefore counts are taken from what holds the things, in calls into C, of
+    copies; and what `add` returns finds the thing again even if its lane has been closed meanwhile.
     """
 
     def __init__(self) -> None:
-        self._ready: list[tuple[int, float, int, T]] = []  # (-priority, when it came, place, thing)
-        self._delayed: list[tuple[float, int, int, T]] = []  # (due, place, -priority, thing)
-        self._places = itertools.count()  # orders what came at one time, so that things aren't compared
+        self._lanes: dict[int, list[Entry[T]]] = {}  # by priority; each a heap
+        self._delayed: list[Entry[T]] = []  # a heap
+        self._numbers = itertools.count()
 
     @property
     def ready(self) -> int:
         """How many are in the line."""
-        return len(self._ready)
+        return sum(map(len, list(self._lanes.values())))
 
     @property
     def delayed(self) -> int:
@@ -43,62 +50,73 @@ class WaitingLine(Generic[T]):
 
     def depth(self, free: int) -> int:
         """How many wait, the delayed ones too, when ``free`` takers are about to take one each."""
-        return len(self._delayed) + max(0, len(self._ready) - free)
+        return len(self._delayed) + max(0, self.ready - free)
 
     def due_later(self, now: float) -> int:
         """How many are waiting for their time."""
-        return sum(entry[0] > now for entry in self._delayed.copy())
+        due = self.next_due
+        if due is None or due > now:
+            return len(self._delayed)
+        return sum(entry[0] > now for entry in self._delayed.copy())  # nobody has been free to promote
 
     def longest_wait(self, now: float) -> float:
         """Seconds since the time of the one that has been waiting longest in the line, or should be; 0.0 if none."""
-        oldest = min((entry[1] for entry in self._ready.copy()), default=now)
+        oldest = min(map(_first, filter(None, list(self._lanes.values()))), default=None)
         due = self.next_due
-        return now - min(oldest, now if due is None else due)
+        return now - min(now if oldest is None else oldest[0], now if due is None else due)
 
-    def add(self, thing: T, *, priority: int, now: float) -> object:
+    def add(self, thing: T, *, priority: int, now: float) -> Added[T]:
         """Put it into the line. Returns what `withdraw` takes."""
-        entry = (-priority, now, next(self._places), thing)
-        heapq.heappush(self._ready, entry)
-        return entry
+        lane = self._lanes.get(priority)
+        if lane is None:
+            lane = self._lanes[priority] = []
+        entry = (now, next(self._numbers), priority, thing)
+        heapq.heappush(lane, entry)
+        return lane, entry
 
-    def add_delayed(self, thing: T, *, priority: int, due: float) -> object:
+    def add_delayed(self, thing: T, *, priority: int, due: float) -> Added[T]:
         """Keep it out of the line until ``due``. Returns what `withdraw` takes."""
-        entry = (due, next(self._places), -priority, thing)
-        heapq.heappush(self._delayed, entry)
-        return entry
+        delayed, entry = self._delayed, (due, next(self._numbers), priority, thing)
+        heapq.heappush(delayed, entry)
+        return delayed, entry
 
-    def withdraw(self, added: object) -> bool:
-        """Take out what was added, if it is still there."""
-        return _remove(added, self._ready) or _remove(added, self._delayed)
+    @staticmethod
+    def withdraw(added: Added[T]) -> bool:
+        """Take out what was added, if it is still where it was put."""
+        heap, entry = added
+        for position, other in enumerate(heap):
+            if other is entry:
+                del heap[position]
+                heapq.heapify(heap)
+                return True
+        return False
 
     def promote(self, now: float) -> int:
         """Have what is due come into the line; the number of those that did. For takers, who aren't interrupted."""
         moved = 0
         while self._delayed and self._delayed[0][0] <= now:
-            due, place, priority, thing = heapq.heappop(self._delayed)
-            heapq.heappush(self._ready, (priority, due, place, thing))
+            entry = heapq.heappop(self._delayed)
+            heapq.heappush(self._lanes.setdefault(entry[2], []), entry)
             moved += 1
         return moved
 
     def take(self) -> T:
-        """The next in the line, taken out. IndexError when there is none."""
-        return heapq.heappop(self._ready)[3]
+        """The next in the line, taken out. For takers, who aren't interrupted. ValueError when there is none."""
+        while True:
+            priority = max(self._lanes)
+            lane = self._lanes[priority]
+            taken = heapq.heappop(lane) if lane else None
+            if not lane:
+                del self._lanes[priority]
+            if taken is not None:  # else somebody was interrupted between opening the lane and using it
+                return taken[3]
 
     def clear(self) -> list[T]:
         """Take out everything: the line in its order, then the delayed in theirs."""
-        ready, self._ready = self._ready, []
+        lanes, self._lanes = self._lanes, {}
         delayed, self._delayed = self._delayed, []
-        return [entry[3] for entry in (*sorted(ready, key=_order), *sorted(delayed, key=_order))]
-
-
-def _remove(added: object, heap: list[tuple[U, V, int, T]]) -> bool:
-    for position, entry in enumerate(heap):
-        if entry is added:
-            del heap[position]
-            heapq.heapify(heap)
-            return True
-    return False
-
-
-def _order(entry: tuple[float, float, int, object]) -> tuple[float, float, int]:
-    return entry[:3]
+        out: list[T] = []
+        for heap in (*(lanes[priority] for priority in sorted(lanes, reverse=True)), delayed):
+            out += [entry[3] for entry in sorted(heap, key=itemgetter(0, 1))]
+            heap.clear()  # so that nobody who has put something there can withdraw it as well
+        return out

@@ -36,7 +36,7 @@ def test_things_are_never_compared():
 
 
 def test_nothing_can_be_taken_from_an_empty_line():
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="empty"):
         WaitingLine().take()
 
 
@@ -99,12 +99,36 @@ def test_what_was_added_can_be_withdrawn_while_it_is_there():
     assert not line.withdraw(taken)
 
 
-def test_the_order_of_the_others_survives_a_withdrawal():
-    priorities = [0, -10, -1, -11, -12, -2, -3]
+def test_what_has_been_cleared_can_not_be_withdrawn_as_well():
     line = WaitingLine()
-    added = [line.add(priority, priority=priority, now=0.0) for priority in priorities]
+    added = [line.add("a", priority=0, now=0.0), line.add_delayed("b", priority=0, due=1.0)]
+    assert line.clear() == ["a", "b"]
+    assert [line.withdraw(one) for one in added] == [False, False]
+
+
+def test_the_order_of_the_others_survives_a_withdrawal():
+    times = [0, 10, 1, 11, 12, 2, 3]
+    line = WaitingLine()
+    added = [line.add_delayed(time, priority=0, due=time) for time in times]
     line.withdraw(added[0])
-    assert [line.take() for _ in range(6)] == sorted(priorities[1:], reverse=True)
+    line.promote(20)
+    assert [line.take() for _ in range(6)] == sorted(times[1:])
+
+
+def test_who_is_interrupted_while_adding_can_withdraw_though_the_lane_was_closed_meanwhile():
+    line = WaitingLine()
+    lane, entry = line.add("a", priority=5, now=0.0)
+    assert (line.take(), line.ready) == ("a", 0)  # the last one of its lane
+    lane.append(entry)  # what the interrupted one does next, too late
+    assert line.ready == 0
+    assert line.withdraw((lane, entry))
+
+
+def test_a_lane_that_was_opened_but_not_used_yet_is_no_obstacle():
+    line = line_of(("a", 0))
+    line._lanes[9] = []  # as far as somebody came who was interrupted
+    assert (line.ready, line.depth(0), line.longest_wait(3.0)) == (1, 1, 3.0)
+    assert line.take() == "a"
 
 
 @pytest.mark.parametrize(
