@@ -92,7 +92,9 @@ def _user_of(request: HttpRequest) -> Any:
 
 
 class StaffAccess(Access):
-    """Active staff users with ``django_jobkit.view_job``; to delete, ``delete_job``; to submit, ``add_job``."""
+    """Active staff users with ``django_jobkit.view_job``; to delete, ``delete_job``; to submit, ``add_job``; to retry,
+    ``retry_job``.
+    """
 
     def allows(self, request: HttpRequest, action: Action) -> bool:
         user = _user_of(request)

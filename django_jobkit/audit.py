@@ -28,7 +28,8 @@ def record(
     outcome = f" as job {result}" if result else ""
     logger.info("%a %s job %s of %s%s", who, _DONE[action], job_id, kit, outcome, extra=more)
     user: Any = getattr(request, "user", None)
-    if getattr(user, "pk", None) is not None and _has_admin_log():
+    # Not for a program, known by its token, that a user's cookie came along with.
+    if getattr(user, "pk", None) is not None and user.get_username() == who and _has_admin_log():
         _note_in_admin(user.pk, kit, action, job_id, title, result)
 
 

@@ -211,6 +211,26 @@ class ended:
             return self.statuses[job_id]
 
 
+def test_the_retry_submits_the_same_text_anew(monkeypatch):
+    given = []
+    worker = types.ModuleType("reports.worker")
+    worker.start = lambda job_id, text: given.append((job_id, text))
+    package = types.ModuleType("reports")
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, "reports", package)
+    monkeypatch.setitem(sys.modules, "reports.worker", worker)
+    found = types.ModuleType("reports.retry")
+    found.__package__ = "reports"
+    exec(block("# reports/retry.py"), found.__dict__)
+    kit = jobkits["default"]
+    kit.storage.write(kit.output_name("old-1", "input.txt"), b"one two")
+
+    new_id = found.retry("old-1", JobStatus(command="count-words", title="Words", owner="ann"), None)
+
+    assert given == [(new_id, "one two")]
+    assert kit.store.get(new_id).owner == "ann"
+
+
 def test_recording_by_hand_runs_once_and_records_the_end(monkeypatch):
     by_hand = module("from datetime import", "readme_by_hand", monkeypatch)
     store = jobkits["default"].store
