@@ -14,6 +14,7 @@ from django_jobkit.display import cut, visible
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.kit import jobkits
 from tests.components import require, require_program
+from tests.web.browser import Visit, look_at
 from tests.web.conftest import JOB_ID, user
 from tests.web.payloads import PAYLOADS
 from tests.web.tab import Tab
@@ -40,17 +41,26 @@ def site(settings, tmp_path):
 
 
 @pytest.fixture
-def tab(site, live_server, transactional_db):
-    """Opens the job's page in a tab, as somebody who may see and delete."""
+def chromium() -> str:
     require("playwright", "pip install playwright")
-    executable = require_program("chromium", "apt-get install chromium")
+    return require_program("chromium", "apt-get install chromium")
+
+
+@pytest.fixture
+def cookies(transactional_db) -> dict[str, str]:
+    """Of somebody who may see and delete."""
     client = Client()
     client.force_login(user("ann", "view_job", "delete_job", is_staff=True))
-    cookies = {name: morsel.value for name, morsel in client.cookies.items()}
+    return {name: morsel.value for name, morsel in client.cookies.items()}
+
+
+@pytest.fixture
+def tab(site, live_server, chromium, cookies):
+    """Opens the job's page in a tab."""
     tabs = []
 
     def opened(path: str = f"/jobs/{JOB_ID}/", **options) -> Tab:
-        tab = Tab(executable, cookies=cookies, url=live_server.url, **options)
+        tab = Tab(chromium, cookies=cookies, url=live_server.url, **options)
         tabs.append(tab)
         tab.open(live_server.url + path)
         return tab
@@ -350,3 +360,10 @@ class TestOnAPageOfTheSite:
         save(site, state=State.RUNNING)
         page = tab(f"/order/{JOB_ID}/", scripts=False)
         assert page.text(".jobkit-live .jobkit-state") == "Running"
+
+    @pytest.mark.parametrize("dark", [False, True])
+    def test_axe_finds_nothing(self, site, live_server, cookies, chromium, dark):
+        require("axe_playwright_python", "pip install axe-playwright-python")
+        save(site, state=State.RUNNING, progress_current=1, progress_total=2, progress_message="Rows", error="an error")
+        [sight] = look_at(chromium, [Visit(f"{live_server.url}/order/{JOB_ID}/", dark=dark, cookies=cookies)])
+        assert sight.violations == []
