@@ -216,7 +216,7 @@ def answer_to(error: Exception) -> Answer:
     """The answer for an error, logging what it hides where a person may have to look. Raises ``error`` if none is."""
     for error_class, answer in _ANSWERS:
         if isinstance(error, error_class):
-            if answer.status >= 500:
+            if answer.status >= 500 and not isinstance(error, QueueStopped):  # that is no trouble
                 logger.log(logging.ERROR if answer.status == 500 else logging.WARNING, "%s", error, exc_info=error)
             return answer
     raise error

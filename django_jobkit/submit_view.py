@@ -77,6 +77,10 @@ class JobSubmitView(PageView):
         fields = {**self._owner(), **self.get_status_fields(form)}
         return self.kit.enqueue(task, self.get_task_args(form), self.get_task_kwargs(form), **fields)
 
+    def get_context_data(self) -> Mapping[str, Any]:
+        """What the template gets besides; nothing."""
+        return {}
+
     def get_success_url(self, job_id: str) -> str:
         """Where a browser goes next: to the job's page."""
         return self.links.to("detail", job_id)
@@ -125,7 +129,7 @@ class JobSubmitView(PageView):
 
     def show(self, *, status: int = HTTPStatus.OK, problem: Any = "") -> HttpResponse:
         """The page with the form as it stands; ``problem`` says why nothing was submitted."""
-        context = {"form": self.form, "problem": problem, "may_view": self.may(Action.VIEW)}
+        context = {"form": self.form, "problem": problem, "may_view": self.may(Action.VIEW), **self.get_context_data()}
         return self.page(self.template_name, str(self.title), status=status, **context)
 
     def show_errors(self, form: forms.BaseForm) -> HttpResponse:

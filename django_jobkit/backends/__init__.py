@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .inprocess import InProcessBackend
     from .processwide import queue_stats, stop_queues
+    from .retrying import retry
 
-__all__ = ["InProcessBackend", "queue_stats", "stop_queues"]
+__all__ = ["InProcessBackend", "queue_stats", "retry", "stop_queues"]
 
-_HOMES = {"InProcessBackend": "inprocess", "queue_stats": "processwide", "stop_queues": "processwide"}
+_HOMES = {
+    "InProcessBackend": "inprocess",
+    "queue_stats": "processwide",
+    "retry": "retrying",
+    "stop_queues": "processwide",
+}
 
 
 def __getattr__(name: str) -> Any:

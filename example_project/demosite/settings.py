@@ -33,6 +33,15 @@ JOBKIT = {
     "default": {
         "PREFIX": "jobs",
         "LIST_TTL": 5,  # seconds; jobs of a `manage.py demo` in another terminal show up that soon
+        "RETRY": "django_jobkit.backends.retry",  # makes a report again, from the file in the job's directory
+    },
+}
+# The site's own processes run its jobs. One that stops takes no more of them, then ends those it has; what it can't end
+# in time, and what a killed one leaves, is run by the next. Keep STOP_TIMEOUT below what a server's manager allows.
+TASKS = {
+    "default": {
+        "BACKEND": "django_jobkit.backends.InProcessBackend",
+        "OPTIONS": {"WORKERS": 3, "BUFFER": 50, "STOP_TIMEOUT": 10},
     },
 }
 # The kit warns of a cache that each process has for itself. This site is one process, with its jobs on threads of it.
@@ -91,6 +100,8 @@ LANGUAGE_CODE = "en"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "filters": {"ours": {"()": "filereport.logs.OurFaultsOnly"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["ours"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {"django.tasks": {"level": "WARNING"}},  # each job's start and end stand on its page
 }

@@ -1,46 +1,33 @@
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
-from django.contrib import admin
-from django.contrib.auth.mixins import UserPassesTestMixin
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.generic import FormView
 
-from django_jobkit import jobkits
-from django_jobkit.access import Action
 from django_jobkit.baseviews import PageView
-from django_jobkit.exceptions import StorageUnavailable
 from django_jobkit.jobs.files import content_type
+from django_jobkit.submit_view import refuse_if_full
+from django_jobkit.views import JobSubmitView
 
 from . import worker
 from .forms import ReportForm
 from .samples import SAMPLES
 
 
-class SubmitView(UserPassesTestMixin, FormView):  # type: ignore[type-arg]
-    """The form. What it accepts becomes a job, whose page comes next. For those who may see jobs."""
+class SubmitView(JobSubmitView):
+    """The form. What it accepts becomes a job, whose page comes next. For those who may submit jobs."""
 
     form_class = ReportForm
     template_name = "filereport/submit.html"
+    title = "New report"
 
-    def test_func(self) -> bool:
-        return jobkits["default"].access.allows(self.request, Action.VIEW)
+    def get_context_data(self) -> dict[str, Any]:
+        return {"samples": SAMPLES}
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        site = {**admin.site.each_context(self.request), "is_nav_sidebar_enabled": False}
-        return super().get_context_data(**site, title="New report", samples=SAMPLES, **kwargs)
-
-    def form_valid(self, form: ReportForm) -> HttpResponse:
+    def submit(self, form: ReportForm) -> str:
         file_name, data = form.picked
-        try:
-            job_id = worker.submit(file_name, data, owner=self.request.user.get_username())
-        except (StorageUnavailable, RuntimeError):
-            form.add_error(None, "The file can’t be taken just now. Please try again in a moment.")
-            return self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.SERVICE_UNAVAILABLE)
-        return redirect("jobkit:detail", job_id)
+        refuse_if_full(worker.task_for(file_name))  # before anything is stored
+        return worker.submit(file_name, data, owner=self.request.user.get_username())
 
 
 class JobFileView(PageView):

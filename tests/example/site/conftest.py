@@ -1,41 +1,28 @@
 """These tests run under the example's own settings; see `tests.example.conftest`."""
 
-from collections import deque
-from concurrent.futures import Executor, Future
-
 import pytest
 from django.core.cache import cache
 
+from django_jobkit.backends import processwide, stop_queues
+from django_jobkit.kit import JobKit
+from django_jobkit.testing.eager import run_now
 
-class Hands(Executor):
-    """Workers that begin a job when the test says so: at once, or on `work`."""
+PATIENCE = 20.0
 
-    def __init__(self):
-        self.waiting = deque()
-        self.stopped = False
-        self.at_once = True
 
-    def submit(self, function, /, *args, **kwargs):
-        if self.stopped:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        future = Future()
-        self.waiting.append((future, function, args, kwargs))
-        if self.at_once:
-            self.work()
-        return future
+class Queue:
+    """The site's own queue, as a server process would have it."""
 
-    def work(self):
-        while self.waiting:
-            future, function, args, kwargs = self.waiting.popleft()
-            try:
-                future.set_result(function(*args, **kwargs))
-            except BaseException as error:
-                future.set_exception(error)
+    def drain(self):
+        """Have it run what it has, and stop."""
+        stop_queues(PATIENCE)
 
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        self.stopped = True
-        while cancel_futures and self.waiting:
-            self.waiting.popleft()[0].cancel()
+    def start_again(self):
+        """As the next process does with its first request."""
+        processwide.forget_queues()
+        from django_jobkit.backends import startup
+
+        startup.look_for_jobs()
 
 
 @pytest.fixture(autouse=True)
@@ -50,17 +37,26 @@ def media(settings, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def hands(monkeypatch):
-    from filereport import worker
+def _at_once(request, monkeypatch):
+    """Jobs run in the call that submits them, unless the test has the ``queue`` run them."""
+    if "queue" in request.fixturenames:
+        return
 
-    hands = Hands()
-    monkeypatch.setattr(worker, "workers", hands)
-    return hands
+    def hand_over(kit, task, job_id, args, kwargs):
+        run_now(task, job_id, args, kwargs)
+
+    monkeypatch.setattr(JobKit, "hand_over", hand_over)
 
 
 @pytest.fixture
-def staff(client, db):
-    """A client of somebody who may see jobs."""
+def queue(media):
+    yield Queue()
+    processwide.forget_queues()
+
+
+@pytest.fixture
+def staff(client, transactional_db):
+    """A client of somebody who may see and submit jobs; no transaction is around its requests, as on the site."""
     from django.contrib.auth.models import Permission, User
 
     user = User.objects.create_user("ann", is_staff=True)

@@ -1,10 +1,11 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
-from filereport import samples, worker
+from filereport import samples
 
 from django_jobkit import jobkits
 from django_jobkit.jobs import State
+from tests.inprocess.helpers import eventually
 
 
 def post(client, **data):
@@ -74,7 +75,7 @@ def test_a_long_name_is_cut_and_keeps_its_ending(staff):
 def test_what_the_form_refuses_makes_no_job_and_says_why(staff, data, words):
     answer = post(staff, **data)
 
-    assert answer.status_code == 200
+    assert answer.status_code == 400
     assert words in answer.text
     assert jobkits["default"].history.ids() == []
 
@@ -118,14 +119,34 @@ def test_the_form_says_so_when_the_site_can_take_no_job(staff, media):
     answer = post(staff, sample="meeting-notes.md")
 
     assert answer.status_code == 503
-    assert "can’t be taken just now" in answer.text
+    assert "The storage that holds the jobs doesn’t answer as it should." in answer.text
 
 
-def test_a_stopping_site_answers_503_and_loses_nothing(staff, hands):
-    worker.stop()
+def test_a_stopping_site_answers_503_and_leaves_nothing_of_the_job(staff, queue):
+    post(staff, sample="meeting-notes.md")
+    queue.drain()
+    answer = post(staff, sample="meeting-notes.md")
 
-    assert post(staff, sample="meeting-notes.md").status_code == 503
-    assert only_job().state == State.FAILED
+    assert (answer.status_code, answer["Retry-After"]) == (503, "10")
+    assert "The queue takes no more jobs just now." in answer.text
+    assert 'value="meeting-notes.md" checked' in answer.text
+    assert only_job().state == State.SUCCEEDED
+
+
+def test_a_program_submits_and_follows_a_job_by_json(staff):
+    answer = staff.post("/", {"file": upload("a.csv", b"a\n1\n")}, headers={"accept": "application/json"})
+
+    assert answer.status_code == 202
+    assert staff.get(answer.json()["urls"]["status"]).json()["state"] == "succeeded"
+
+
+def test_a_report_is_made_again_from_the_file_in_its_directory(staff, queue):
+    url = post(staff, sample="meeting-notes.md").url
+    assert eventually(lambda: only_job().state == State.SUCCEEDED)
+    assert staff.post(f"{url}retry/").url == url
+    queue.drain()
+
+    assert (only_job().attempts, only_job().state) == (2, State.SUCCEEDED)
 
 
 @pytest.mark.parametrize(

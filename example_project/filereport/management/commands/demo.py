@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.crypto import get_random_string
 
 from django_jobkit import jobkits
+from django_jobkit.backends import stop_queues
 from django_jobkit.exceptions import JobKitError
 from django_jobkit.jobs import State
 from filereport import samples, worker
@@ -55,10 +56,10 @@ class Command(BaseCommand):
         except (JobKitError, TimeoutError) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
-            self.stdout.write("\nStopping before the jobs are done; those that are running come to their end.")
+            self.stdout.write("\nStopping before all jobs are done. What can't end in time is run at the next start.")
             raise SystemExit(130) from None
         finally:
-            worker.stop()
+            stop_queues()
 
     def run_jobs(self) -> dict[str, str]:
         """Submit a job for each file and wait for their ends; their IDs, by file."""
@@ -96,7 +97,7 @@ class Command(BaseCommand):
             if status.state != expected:
                 raise CommandError(f"The job for {name} is {status.state}, not {expected}: {status.error}")
             if status.error:
-                self.stdout.write(f"\n{name} failed, as it should. {status.error}")
+                self.stdout.write(f"\n{name} failed, as it should. {status.error.partition(chr(10))[0]}")
 
     def serve(self, port: int, password: str) -> None:
         try:
@@ -113,7 +114,9 @@ class Command(BaseCommand):
             self.stdout.flush()
             with suppress(KeyboardInterrupt):
                 server.serve_forever()
-        self.stdout.write("\nStopping. Jobs that are running come to their end first.")
+        # In this order: no more requests are taken, and then, in `handle`, the queue is stopped. A request that is
+        # still being answered meanwhile gets 503 for a job that it wants to submit.
+        self.stdout.write("\nStopping. Jobs that have been accepted come to their end first.")
 
     def show_urls(self, port: int, password: str) -> None:
         site = f"http://{HOST}:{port}"
