@@ -15,6 +15,7 @@ from django.test import RequestFactory
 
 from django_jobkit import checks, conf, exceptions, jobkits, responses, signals
 from django_jobkit.access import Access, Action
+from django_jobkit.backends import checking
 from django_jobkit.jobs import JobStatus, State, codec
 from django_jobkit.links import ROUTES
 
@@ -99,7 +100,7 @@ def test_the_settings_are_all_there_with_their_defaults():
 
 
 def test_the_checks_are_those_that_there_are():
-    source = Path(checks.__file__).read_text(encoding="utf-8")
+    source = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (checks, checking))
 
     assert {code(row[0]) for row in table(section("System checks"))} == set(re.findall(r'id="(jobkit\.\w+)"', source))
 
