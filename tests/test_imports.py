@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "signals": set(),
     "submission": {"exceptions", "jobs"},
     "kit": {"exceptions", "jobs", "storages", "conf", "signals", "submission"},
+    "backends": {"exceptions", "jobs", "inprocess", "conf", "kit", "submission", "tracking"},
     "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf"},
 }
 FREE_OF_DJANGO = ("exceptions", "jobs", "inprocess")
