@@ -23,9 +23,9 @@ from django.utils.translation import gettext as _
 from . import conf, urls
 from .access import Action
 from .kit import jobkits
-from .links import APP_NAME
 from .models import Job
-from .responses import HANDLED
+from .web.links import APP_NAME
+from .web.responses import HANDLED
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[models.Model]

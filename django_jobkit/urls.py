@@ -13,7 +13,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from . import views
-from .links import APP_NAME, ROUTES
+from .web.links import APP_NAME, ROUTES
 
 app_name = APP_NAME
 

@@ -1,4 +1,4 @@
-"""The pages and the JSON of one kit: each calls the kit once and prints what it gave. See `baseviews` for the rest."""
+"""The pages and the JSON of one kit: each calls the kit once and prints what it gave. See `web.baseviews` for the rest."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from django.utils.cache import get_conditional_response
 from django.utils.translation import gettext as _
 
 from .access import Action
-from .baseviews import HiddenJob, JSONView, PageView
-from .delete_selected_view import JobDeleteSelectedView
-from .display import member, title_of
 from .exceptions import StatusCorrupt, StatusNotFound
-from .history_views import JobHistoryView, JobListAPIView
-from .job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_record, timeline_of
 from .jobs import ids
 from .jobs.status import Status
-from .live import etag_of
-from .openapi import OpenAPIView
-from .queue_page import JobQueueAPIView, JobQueueView
-from .responses import HANDLED, Answer, json_body
-from .retry_view import JobRetryView, may_be_retried
-from .submit_view import JobSubmitView
+from .web.baseviews import HiddenJob, JSONView, PageView
+from .web.delete_selected_view import JobDeleteSelectedView
+from .web.display import member, title_of
+from .web.history_views import JobHistoryView, JobListAPIView
+from .web.job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_record, timeline_of
+from .web.live import etag_of
+from .web.openapi import OpenAPIView
+from .web.queue_page import JobQueueAPIView, JobQueueView
+from .web.responses import HANDLED, Answer, json_body
+from .web.retry_view import JobRetryView, may_be_retried
+from .web.submit_view import JobSubmitView
 
 __all__ = [
     "JobAPIView",

@@ -13,11 +13,12 @@ import pytest
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from django_jobkit import checks, conf, exceptions, jobkits, responses, signals
+from django_jobkit import checks, conf, exceptions, jobkits, signals
 from django_jobkit.access import Access, Action
 from django_jobkit.backends import checking
 from django_jobkit.jobs import JobStatus, State, codec
-from django_jobkit.links import ROUTES
+from django_jobkit.web import responses
+from django_jobkit.web.links import ROUTES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from django.template import Context
 from django.template.defaultfilters import stringfilter
 from django.utils.translation import gettext as _
 
-from .. import display, page_query
-from .. import live as live_jobs
 from ..jobs.paging import PageMeta
+from ..web import display, page_query
+from ..web import live as live_jobs
 
 if TYPE_CHECKING:
     from django.http import QueryDict

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from django_jobkit.baseviews import PageView
 from django_jobkit.jobs.files import content_type
-from django_jobkit.submit_view import refuse_if_full
 from django_jobkit.views import JobSubmitView
+from django_jobkit.web.baseviews import PageView
+from django_jobkit.web.submit_view import refuse_if_full
 
 from . import worker
 from .forms import ReportForm

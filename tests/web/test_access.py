@@ -12,9 +12,9 @@ from django.views.generic import View
 
 from django_jobkit import urls, views
 from django_jobkit.access import Access, Action, StaffAccess
-from django_jobkit.baseviews import JSONView, KitView, PageView
 from django_jobkit.exceptions import StatusUnavailable
-from django_jobkit.links import ROUTES
+from django_jobkit.web.baseviews import JSONView, KitView, PageView
+from django_jobkit.web.links import ROUTES
 from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
 
 JSON = {"status", "api-list", "api-job", "api-queue", "openapi"}

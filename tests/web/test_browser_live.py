@@ -10,9 +10,9 @@ import django
 import pytest
 from django.test import Client
 
-from django_jobkit.display import cut, visible
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.kit import jobkits
+from django_jobkit.web.display import cut, visible
 from tests.components import require, require_program
 from tests.web.browser import Visit, look_at
 from tests.web.conftest import JOB_ID, user

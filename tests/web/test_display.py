@@ -7,8 +7,8 @@ import pytest
 from django.template import Context, Template
 from django.utils import timezone as django_timezone
 
-from django_jobkit.display import BIDI_CONTROLS, Progress, cut, duration_text, progress_of, shown_time, visible
 from django_jobkit.jobs import JobStatus, State, Status
+from django_jobkit.web.display import BIDI_CONTROLS, Progress, cut, duration_text, progress_of, shown_time, visible
 
 
 def render(source: str, **context) -> str:

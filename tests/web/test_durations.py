@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobkit.durations import duration_of
 from django_jobkit.jobs import JobStatus, State
+from django_jobkit.web.durations import duration_of
 
 START = datetime(2026, 8, 31, 8, 0, tzinfo=UTC)
 NOW = START + timedelta(hours=2)

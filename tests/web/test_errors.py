@@ -24,7 +24,7 @@ from django_jobkit.exceptions import (
     VersionConflict,
 )
 from django_jobkit.jobs.history import JobHistory
-from django_jobkit.responses import DAMAGES, answer_to
+from django_jobkit.web.responses import DAMAGES, answer_to
 from tests.vectors import cases
 from tests.web.conftest import JOB_ID, in_a_dict, put
 

@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
-from django_jobkit.history_filters import (
+from django_jobkit.web.history_filters import (
     FilterForm,
     InvalidFilter,
     other_parameters,

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from django.urls import reverse
 
-from django_jobkit.display import BIDI_CONTROLS
+from django_jobkit.web.display import BIDI_CONTROLS
 from tests.web.conftest import JOB_ID, put
 from tests.web.payloads import PAYLOADS
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobkit.job_page import (
+from django_jobkit.jobs import JobStatus, State, Status, codec, json_field
+from django_jobkit.web.job_page import (
     Field,
     Output,
     Timeline,
@@ -16,7 +17,6 @@ from django_jobkit.job_page import (
     raw_record,
     timeline_of,
 )
-from django_jobkit.jobs import JobStatus, State, Status, codec, json_field
 
 
 @dataclass(kw_only=True)

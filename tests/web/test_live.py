@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 from django.utils.html import escape
 
 from django_jobkit.jobs import State
-from django_jobkit.live import etag_of, script_texts
+from django_jobkit.web.live import etag_of, script_texts
 from tests.web.conftest import JOB_ID, in_a_dict, put, user
 
 TAG = "{% load jobkit %}{% job_live job_id %}"

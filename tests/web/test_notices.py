@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.test import RequestFactory
 
-from django_jobkit.notices import tell
+from django_jobkit.web.notices import tell
 
 
 def test_without_djangos_messages_nobody_is_told():

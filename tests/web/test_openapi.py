@@ -15,21 +15,22 @@ from django.contrib.staticfiles import finders
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_jobkit import openapi, urls
+from django_jobkit import urls
 from django_jobkit.access import FirstOf, StaffAccess
 from django_jobkit.backends.service import BackendStats
-from django_jobkit.baseviews import JSONView
-from django_jobkit.display import STATES
-from django_jobkit.history_filters import FilterForm
-from django_jobkit.history_page import PROBLEMS
 from django_jobkit.jobs import JobStatus, State, ids
 from django_jobkit.jobs.history import Searched
 from django_jobkit.jobs.paging import select_ids
 from django_jobkit.kit import jobkits
-from django_jobkit.links import ROUTES
-from django_jobkit.responses import _ANSWERS, METHOD_NOT_ALLOWED, NOT_LOGGED_IN
 from django_jobkit.signing_keys import SigningKeys
 from django_jobkit.token_access import GoogleTokenAccess
+from django_jobkit.web import openapi
+from django_jobkit.web.baseviews import JSONView
+from django_jobkit.web.display import STATES
+from django_jobkit.web.history_filters import FilterForm
+from django_jobkit.web.history_page import PROBLEMS
+from django_jobkit.web.links import ROUTES
+from django_jobkit.web.responses import _ANSWERS, METHOD_NOT_ALLOWED, NOT_LOGGED_IN
 from tests.components import require
 from tests.issuer import ACCOUNT, AUDIENCE, Issuer
 from tests.web.conftest import client_of, put, user

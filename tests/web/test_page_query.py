@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
-from django_jobkit.page_query import NotANumber, nearby, read_page, with_page
+from django_jobkit.web.page_query import NotANumber, nearby, read_page, with_page
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.urls import resolve, reverse
 
 from django_jobkit import urls
 from django_jobkit.jobs import ids
-from django_jobkit.links import ROUTES
+from django_jobkit.web.links import ROUTES
 from tests.web.conftest import JOB_ID, in_a_dict, put
 
 MANY = override_settings(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.translation import gettext_lazy as _
 
+from ..jobs import codec, ids
+from ..jobs.history import HistoryRow, Page
+from ..jobs.status import Status
 from .display import Progress, member, progress_of, title_of
 from .durations import Duration, duration_of
-from .jobs import codec, ids
-from .jobs.history import HistoryRow, Page
-from .jobs.status import Status
 from .links import Links
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, is_valid_path, reverse
 from django.utils.translation import gettext_lazy as _
 
-from .exceptions import (
+from ..exceptions import (
     AccountRefused,
     InvalidJobID,
     JobExists,

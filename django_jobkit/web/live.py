@@ -14,11 +14,11 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from .access import Action
+from ..access import Action
+from ..exceptions import StatusUnavailable
+from ..kit import JobKit, jobkits
 from .display import STATES, UNITS, title_of
-from .exceptions import StatusUnavailable
 from .job_page import error_text
-from .kit import JobKit, jobkits
 from .responses import HANDLED, answer_to
 
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from .baseviews import JSONView
 from .responses import json_body
 
-PATH: Final = Path(__file__).parent / "static" / "django_jobkit" / "openapi.json"
+PATH: Final = Path(__file__).parent.parent / "static" / "django_jobkit" / "openapi.json"
 
 
 class OpenAPIView(JSONView):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from ..jobs.status import State
 from .display import duration_text, member
-from .jobs.status import State
 
 _ENDED: Final = (State.SUCCEEDED, State.FAILED)
 

@@ -12,21 +12,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from . import notices
-from .access import Action
-from .baseviews import PageView
-from .display import title_of
-from .exceptions import (
+from ..access import Action
+from ..exceptions import (
     InvalidJobID,
     StatusCorrupt,
     StatusNotFound,
     StatusUnavailable,
     StorageUnavailable,
 )
+from ..jobs import ids
+from ..jobs.paging import load_items
+from ..jobs.status import Status
+from . import notices
+from .baseviews import PageView
+from .display import title_of
 from .history_page import PROBLEMS
-from .jobs import ids
-from .jobs.paging import load_items
-from .jobs.status import Status
 from .responses import answer_to
 
 SELECTED: Final = "job"

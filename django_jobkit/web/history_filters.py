@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext_lazy as _
 
+from ..jobs import ids
 from .display import BIDI_CONTROLS, STATES
-from .jobs import ids
 
 LONGEST_TEXT: Final = 200
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from ..jobs import fields, strictjson
+from ..jobs.status import State, Status
+from ..kit import JobKit
 from .display import BIDI_CONTROLS, cut, duration_text, member
-from .jobs import fields, strictjson
-from .jobs.status import State, Status
-from .kit import JobKit
 
 RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5, State.FAILED: 30}
 """After how many seconds the page of a job in this state loads itself again; a failed one may be retried."""

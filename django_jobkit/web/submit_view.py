@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt, requires_csrf_token
 
-from .access import Action
+from ..access import Action
+from ..exceptions import QueueFull, QueueStopped, StatusUnavailable, StorageUnavailable
+from ..jobs import State
 from .baseviews import JSONView, KitView, PageView
-from .exceptions import QueueFull, QueueStopped, StatusUnavailable, StorageUnavailable
-from .jobs import State
 from .responses import Answer, NotAnObject, json_body, with_retry
 
 

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from .access import Action
+from ..access import Action
+from ..jobs.history import Searched
+from ..jobs.status import State, Status
 from .baseviews import JSONView, PageView
 from .history_filters import FilterForm, other_parameters, read_filters, with_state, without_filters
 from .history_page import HistoryLine, json_of, lines_of
-from .jobs.history import Searched
-from .jobs.status import State, Status
 from .page_query import read_page
 from .queue_page import queues_of
 from .responses import HANDLED, json_body

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils import formats, timezone
 from django.utils.translation import gettext_lazy as _
 
-from .jobs import rfc3339
-from .jobs.status import State
+from ..jobs import rfc3339
+from ..jobs.status import State
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise

@@ -16,15 +16,15 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.generic import View
 
-from . import audit
-from .access import Action
+from .. import audit
+from ..access import Action
+from ..exceptions import StatusCorrupt, StatusNotFound
+from ..jobs import ids
+from ..jobs.files import StoredFile
+from ..jobs.staleness import Staleness, staleness
+from ..jobs.status import Status
+from ..kit import jobkits
 from .display import title_of
-from .exceptions import StatusCorrupt, StatusNotFound
-from .jobs import ids
-from .jobs.files import StoredFile
-from .jobs.staleness import Staleness, staleness
-from .jobs.status import Status
-from .kit import jobkits
 from .links import Links
 from .look import look_for
 from .responses import (

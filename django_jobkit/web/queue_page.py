@@ -11,13 +11,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from .backends import startup
+from ..backends import startup
+from ..jobs import strictjson
 from .baseviews import JSONView, KitView, PageView
-from .jobs import strictjson
 from .responses import json_body
 
 if TYPE_CHECKING:
-    from .backends.service import BackendStats
+    from ..backends.service import BackendStats
 
 
 def queues_of(kit_alias: str) -> list[BackendStats]:

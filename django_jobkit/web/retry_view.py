@@ -10,15 +10,16 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from . import audit, notices
-from .access import Action
+from .. import audit
+from ..access import Action
+from ..exceptions import JobKitError
+from ..jobs import ids
+from ..jobs.status import State, Status
+from ..jobs.swap import NotSaved, Previous, swap
+from ..kit import JobKit
+from . import notices
 from .baseviews import PageView
 from .display import title_of
-from .exceptions import JobKitError
-from .jobs import ids
-from .jobs.status import State, Status
-from .jobs.swap import NotSaved, Previous, swap
-from .kit import JobKit
 from .responses import HANDLED, NotRetriable, answer_to
 
 RETRIABLE: Final = frozenset({State.FAILED, State.SUCCEEDED})

@@ -1,0 +1,1 @@
+"""What the pages and the JSON are made of; `django_jobkit.views` has the views themselves."""
