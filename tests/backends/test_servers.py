@@ -108,7 +108,8 @@ def test_after_a_kill_every_accepted_job_is_run_and_none_twice_while_its_lease_l
     for job_id in jobs:
         for earlier, later in zip(runs[job_id], runs[job_id][1:], strict=False):
             assert later["at"] >= earlier["lease_ends"]
-        assert len(runs[job_id]) == site.store.get(job_id).attempts <= 2
+        # One may have been killed between its record and its first line.
+        assert len(runs[job_id]) <= site.store.get(job_id).attempts <= 2
     assert any(len(found) == 2 for found in runs.values())
     again.terminate()
     assert again.wait() == 0
