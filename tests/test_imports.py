@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "kit": {"exceptions", "jobs", "storages", "conf", "signals", "submission"},
     "backends": {"exceptions", "jobs", "inprocess", "conf", "kit", "submission", "tracking"},
     "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf"},
+    "testing": {"exceptions", "jobs", "storages", "kit", "conf", "backends"},
 }
 FREE_OF_DJANGO = ("exceptions", "jobs", "inprocess")
 
