@@ -111,8 +111,8 @@ def test_the_order_of_the_others_survives_a_withdrawal():
     line = WaitingLine()
     added = [line.add_delayed(time, priority=0, due=time) for time in times]
     line.withdraw(added[0])
-    line.promote(20)
-    assert [line.take() for _ in range(6)] == sorted(times[1:])
+    assert line.promote(5) == 3
+    assert [line.take() for _ in range(3)] == [1, 2, 3]
 
 
 def test_who_is_interrupted_while_adding_can_withdraw_though_the_lane_was_closed_meanwhile():
