@@ -23,6 +23,7 @@ from django_jobkit.exceptions import StatusCorrupt, StatusNotFound, StatusUnavai
 from django_jobkit.jobs import State
 from django_jobkit.jobs.recorder import is_alive
 
+from .compat import task_backends
 from .entries import Entry
 from .markers import Key, Marker
 from .results import call_in
@@ -52,6 +53,7 @@ class Recovery:
         self._changed = threading.Condition()
         self._scan_wanted = False
         self._scanned = False
+        self._unknown: set[str] = set()  # backends that the site doesn't have (any more), and has been told of
         self._unread: Iterator[Key] | None = None  # what is left of the markers that a scan goes through
         self._to_look_at: deque[Entry] = deque()
         self._later: list[tuple[float, int, Entry]] = []  # a heap, by when it is to be looked at
@@ -118,7 +120,8 @@ class Recovery:
             try:
                 step()
             except Exception:
-                logger.exception("backend %r: looking for jobs that were left", self._service.alias)
+                if not self._stopped:  # else the process is ending, and takes away what a look needs
+                    logger.exception("backend %r: looking for jobs that were left", self._service.alias)
             finally:
                 self._service.release_connections()
 
@@ -161,11 +164,19 @@ class Recovery:
             # What is younger may well be another process's, that is about to run it.
             since = service.now() - timedelta(seconds=service.options.recover_every)
         for key, marker in found:
-            if marker.call.backend == service.alias and (since is None or marker.accepted_at <= since):
+            if marker.call.backend != service.alias:
+                self._report_nobodys(key, marker)
+            elif since is None or marker.accepted_at <= since:
                 self._take(Entry(key, marker.call, marker.accepted_at, durable=True, recovered=True))
         if len(batch) < _BATCH:
             self._unread = None
             self._scanned = True
+
+    def _report_nobodys(self, key: Key, marker: Marker) -> None:
+        alias = marker.call.backend
+        if alias not in task_backends.settings and alias not in self._unknown:
+            self._unknown.add(alias)
+            logger.warning("job %s, and maybe others, waits for TASKS[%r], which there isn't", key.job_id, alias)
 
     def _read(self, keys: list[Key]) -> list[tuple[Key, Marker]]:
         """These markers, but for those that are gone meanwhile. One that is damaged is left out, and reported."""

@@ -73,9 +73,19 @@ class JobSubmitView(PageView):
     def submit(self, form: Any) -> str:
         """Submit the job, and return its ID. Raises what `JobKit.enqueue` does."""
         task = self.get_task()
-        refuse_if_full(task)
+        self.refuse_if_full(task)
         fields = {**self._owner(), **self.get_status_fields(form)}
         return self.kit.enqueue(task, self.get_task_args(form), self.get_task_kwargs(form), **fields)
+
+    def refuse_if_full(self, task: Any) -> None:
+        """Raise `QueueFull` or `QueueStopped` if the task's backend would now, as far as it tells.
+
+        For a `submit` of one's own, before it stores anything: a crowd that is turned away should leave nothing behind.
+        """
+        backend = get_backend() if callable(get_backend := getattr(task, "get_backend", None)) else None
+        refuse: Callable[[Any], object] | None = getattr(backend, "jobkit_refuse_if_full", None)
+        if refuse is not None:
+            refuse(task)
 
     def get_context_data(self) -> Mapping[str, Any]:
         """What the template gets besides; nothing."""
@@ -180,14 +190,3 @@ class JobSubmitView(PageView):
 
 _FOLLOW = {"detail": "detail", "status": "status", "api": "api-job"}
 _TRY_AGAIN = (QueueFull, QueueStopped, StatusUnavailable, StorageUnavailable)
-
-
-def refuse_if_full(task: Any) -> None:
-    """Raise `QueueFull` or `QueueStopped` if the task's backend would now, as far as it tells.
-
-    Before anything is recorded: a crowd that is turned away should leave nothing behind.
-    """
-    backend = get_backend() if callable(get_backend := getattr(task, "get_backend", None)) else None
-    refuse: Callable[[Any], object] | None = getattr(backend, "jobkit_refuse_if_full", None)
-    if refuse is not None:
-        refuse(task)

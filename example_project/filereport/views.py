@@ -7,7 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django_jobkit.jobs.files import content_type
 from django_jobkit.views import JobSubmitView
 from django_jobkit.web.baseviews import PageView
-from django_jobkit.web.submit_view import refuse_if_full
 
 from . import worker
 from .forms import ReportForm
@@ -26,7 +25,7 @@ class SubmitView(JobSubmitView):
 
     def submit(self, form: ReportForm) -> str:
         file_name, data = form.picked
-        refuse_if_full(worker.task_for(file_name))  # before anything is stored
+        self.refuse_if_full(worker.task_for(file_name))  # before anything is stored
         return worker.submit(file_name, data, owner=self.request.user.get_username())
 
 

@@ -169,6 +169,18 @@ def test_jobs_of_another_backend_are_left_to_it(settings, kit, tasks, left):
     assert ran == ["ours"]
 
 
+def test_jobs_of_a_backend_that_there_is_no_more_are_left_and_reported_once(settings, kit, tasks, left, caplog):
+    backend = tasks()
+    settings.TASKS = {**settings.TASKS, "old": settings.TASKS["default"]}
+    theirs = sorted(left(note.using(backend="old"), number) for number in range(3))
+    backend = tasks()
+    ours = left(note, "ours")
+    look(backend)
+    finished(backend, ours)
+    assert eventually(lambda: markers(kit) == theirs)
+    assert caplog.text.count("waits for TASKS['old'], which there isn't") == 1
+
+
 def test_they_are_run_by_priority_and_age_however_many_there_are(tasks, kit, left):
     backend = tasks(WORKERS=1, BUFFER=1)
     for number in range(20):

@@ -273,7 +273,7 @@ def test_a_storage_that_fails_is_503(submitter, kit):
 
 
 def test_a_queue_that_fills_up_in_the_last_moment_leaves_a_job_that_says_so(submitter, kit, full, monkeypatch):
-    monkeypatch.setattr("django_jobkit.web.submit_view.refuse_if_full", lambda task: None)
+    monkeypatch.setattr("django_jobkit.views.JobSubmitView.refuse_if_full", lambda self, task: None)
     assert submitter.post("/new/", FORM, **AS_JSON).status_code == 429
     status = only_job(kit)
     assert (status.state, status.title) == (State.FAILED, "About a.csv")
