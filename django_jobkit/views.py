@@ -1,4 +1,4 @@
-"""The pages and the JSON of one kit: each calls the kit once and prints what it gave. See `web.baseviews` for the rest."""
+"""The pages and the JSON of one kit: each calls the kit once and prints what it gave. See `web` for the rest."""
 
 from __future__ import annotations
 
