@@ -90,6 +90,7 @@ def test_pages_are_readable_in_every_window(chromium, live_server, site, cookies
         "filtered-nothing": f"{prefix}?q=nothing+like+it",
         "filtered-nonsense": f"{prefix}?since=yesterday&state=paused&per_page=8",
         "retriable": f"{prefix}{FAILED}/",
+        "queue": f"{prefix}-/queue/",
     }
     if prefix == ADMIN:
         pages |= {"admin-index": "/admin/", "history": prefix}
