@@ -217,9 +217,7 @@ def progress(number: int) -> None:
     job._run = Run(recorder, "a", claim, begun, live=job._write_into, interval=3600)
     job.progress(0, number, "Counting")
     medians = sorted(timeit.repeat(lambda: job.progress(1, number, "Counting"), number=number, repeat=9))
-    print(
-        f"  Job.progress        {medians[4] / number * 1e6:7.2f}   a call that writes nothing, the median of nine rounds"
-    )
+    print(f"  Job.progress        {medians[4] / number * 1e6:7.2f}   per call that writes nothing, median of nine")
     job._run.finish(lambda status: None)
 
 
