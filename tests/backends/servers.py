@@ -133,12 +133,14 @@ class Server:
             return response
 
     def get(self, path: str) -> Any:
-        """The JSON there; None where nobody answers."""
+        """The JSON there; None where nobody answers, or the server ends in the middle of its answer."""
         try:
             response = self.request("GET", path)
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return None
-        return json.loads(response.body) if response.status == 200 else None
+        if response.status != 200 or not response.body:
+            return None  # without a length, an answer cut off after its headers is an empty one
+        return json.loads(response.body)
 
     def submit(self, **fields: Any) -> str:
         """The ID of a job that was accepted."""
