@@ -7,15 +7,14 @@ import functools
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from django.core.files.base import ContentFile, File
 
 from .conf import DEFAULT_ALIAS
+from .engines import Engine, current_engine, engine_of, stop_requested
 from .exceptions import JobCancelled, PermanentJobError
 from .jobs import Recorder, State, errortext, ids
 from .jobs.recorder import Claim
@@ -26,60 +25,14 @@ from .kit import JobKit, jobkits
 P = ParamSpec("P")
 R = TypeVar("R")
 
+__all__ = ["Engine", "Job", "engine_of", "stop_requested", "tracked"]
+
 logger = logging.getLogger("django_jobkit.tracking")
 
 RESULT_LIMIT: Final = 64_000
 """Bytes of JSON that a function's return value may have to be recorded as the job's result."""
 
 _OWN_FRAMES: Final = str(Path(__file__).resolve().parent)
-
-stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("jobkit_stop_requested", default=None)
-"""Set by an engine around a run: whether it wants its jobs to end."""
-
-
-class Engine:
-    """An engine that takes part in the runs it calls for. Subclass it, and call the function within `engine_of`.
-
-    Methods may be called from other threads than the run's. Only `starting` and `accept_result` may raise.
-    """
-
-    lease: float | None = None
-    """Seconds; None for the kit's own LEASE."""
-
-    def starting(self, next_: Any, prev: Any) -> None:
-        """About to record the start over ``prev`` (None: there is no record), once for each try at saving.
-
-        May add to ``next_``, which is saved. What is raised here reaches the engine; nothing is recorded then.
-        """
-
-    def started(self, status: Any) -> None:
-        """The start has been recorded, as ``status``. Without a lease, the recording may have failed: None then."""
-
-    def accept_result(self, result: Any) -> Any:
-        """What to record of what the function returned. Raise what the job is to fail with, if it may not be that."""
-        return result
-
-    def ending(self, status: Any, error: BaseException | None) -> None:
-        """About to record the end, once for each try at saving; may change ``status``, which is saved."""
-
-    def ended(self, status: Any, error: BaseException | None, *, lost: bool) -> None:
-        """The end has been recorded, as ``status``.
-
-        None if it hasn't: either ``lost``, since the job isn't this worker's any more, or the storage failed.
-        """
-
-
-_engine: ContextVar[tuple[str, Engine] | None] = ContextVar("jobkit_engine", default=None)
-
-
-@contextmanager
-def engine_of(job_id: str, engine: Engine) -> Iterator[None]:
-    """Within the block, let ``engine`` take part in the run of this job, and of no other that is run on the way."""
-    token = _engine.set((job_id, engine))
-    try:
-        yield
-    finally:
-        _engine.reset(token)
 
 
 class Job:
@@ -315,7 +268,7 @@ class _Tracker:
 def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
     kit = jobkits[alias]
     job_id = ids.sanitize(job_id)
-    set_ = _engine.get()
+    set_ = current_engine.get()
     engine = set_[1] if set_ is not None and set_[0] == job_id else Engine()
     lease = kit.settings.lease if engine.lease is None else engine.lease
     recorder: Recorder[Any] = Recorder(kit.store, lease=lease)

@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "submission": {"exceptions", "jobs"},
     "kit": {"exceptions", "jobs", "storages", "conf", "signals", "submission"},
     "backends": {"exceptions", "jobs", "inprocess", "conf", "kit", "submission", "tracking"},
-    "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf"},
+    "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf", "engines"},
+    "engines": set(),
     "testing": {"exceptions", "jobs", "storages", "kit", "conf", "backends"},
 }
 FREE_OF_DJANGO = ("exceptions", "jobs", "inprocess")
