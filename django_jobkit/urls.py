@@ -29,13 +29,14 @@ _VIEWS = {
     "status": views.JobStatusView,
     "delete": views.JobDeleteView,
     "retry": views.JobRetryView,
+    "output": views.JobOutputView,
 }
 
 
 def patterns(**initkwargs: Any) -> list[URLPattern]:
     """The URL patterns, their views made with these attributes."""
     return [
-        path(ROUTES[name].format(job_id="<str:job_id>"), view.as_view(**initkwargs), name=name)
+        path(ROUTES[name].format(job_id="<str:job_id>", name="<path:name>"), view.as_view(**initkwargs), name=name)
         for name, view in _VIEWS.items()
     ]
 

@@ -19,9 +19,11 @@ from .web.baseviews import HiddenJob, JSONView, PageView
 from .web.delete_selected_view import JobDeleteSelectedView
 from .web.display import member, title_of
 from .web.history_views import JobHistoryView, JobListAPIView
-from .web.job_page import RELOAD_SECONDS, error_text, other_fields, outputs_of, raw_record, timeline_of
+from .web.job_page import RELOAD_SECONDS, error_text, other_fields, raw_record, timeline_of
 from .web.live import etag_of
 from .web.openapi import OpenAPIView
+from .web.output_view import JobOutputView
+from .web.outputs import outputs_of
 from .web.queue_page import JobQueueAPIView, JobQueueView
 from .web.responses import HANDLED, Answer, json_body
 from .web.retry_view import JobRetryView, may_be_retried
@@ -34,6 +36,7 @@ __all__ = [
     "JobDetailView",
     "JobHistoryView",
     "JobListAPIView",
+    "JobOutputView",
     "JobQueueAPIView",
     "JobQueueView",
     "JobRetryView",
@@ -57,7 +60,7 @@ class JobDetailView(PageView):
             title_of(self.job_id, status),
             job=status,
             doubt=self.doubt(status),
-            outputs=outputs_of(self.kit, self.job_id, status),
+            outputs=outputs_of(self.kit, self.links, self.job_id, status),
             other_fields=other_fields(status),
             record=raw_record(file.data),
             error=error_text(status.error),

@@ -130,7 +130,7 @@ def test_the_urls_are_those_of_the_url_conf():
     }
 
     assert {name: "" if url == "(nothing)" else url for name, url in rows.items()} == {
-        name: route.format(job_id="<job_id>") for name, route in ROUTES.items()
+        name: route.format(job_id="<job_id>", name="<name>") for name, route in ROUTES.items()
     }
 
 

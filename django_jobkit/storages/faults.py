@@ -22,9 +22,15 @@ def unavailable(action: str, name: str) -> Iterator[None]:
     except (JobKitError, SuspiciousOperation):
         raise
     except Exception as error:
-        if action == "read" and isinstance(error, FileNotFoundError):
+        if action == "read" and is_missing(error):
             raise FileNotFoundError(f"{name} is not in the storage") from error
         raise StorageUnavailable(f"Could not {action} {name!r}: {describe(error)}") from error
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether this is how a storage says that there is no such file."""
+    # The second is Azure's; a missing container has a code of its own.
+    return isinstance(error, FileNotFoundError) or getattr(error, "error_code", None) == "BlobNotFound"
 
 
 def describe(error: BaseException) -> str:

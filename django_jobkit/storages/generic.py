@@ -13,7 +13,7 @@ from django.core.files.storage import Storage
 
 from django_jobkit.exceptions import StorageMisconfigured, StorageUnavailable
 from django_jobkit.jobs.files import ANY, IfVersion, StoredFile
-from django_jobkit.storages.faults import unavailable
+from django_jobkit.storages.faults import is_missing, unavailable
 from django_jobkit.storages.names import tree_prefix
 from django_jobkit.storages.owned_locks import storage_lock
 from django_jobkit.storages.versions import content_version, require_version
@@ -92,8 +92,7 @@ class GenericJobStorage:
             with self.storage.open(name, "rb") as file:
                 return bytes(file.read())
         except Exception as error:
-            # Azure's way of saying it; a missing container has a code of its own.
-            if getattr(error, "error_code", None) == "BlobNotFound":
+            if is_missing(error):
                 raise FileNotFoundError(name) from error
             raise
 

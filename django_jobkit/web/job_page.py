@@ -1,17 +1,14 @@
-"""What the page of one job shows beside the status itself: outputs, the site's own fields, and the raw record."""
+"""What the page of one job shows beside the status itself: the site's own fields, times, and the raw record."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 from ..jobs import fields, strictjson
 from ..jobs.status import State, Status
-from ..kit import JobKit
 from .display import BIDI_CONTROLS, cut, duration_text, member
 
 RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5, State.FAILED: 30}
@@ -29,18 +26,8 @@ _SHOWN: Final = {
     *("finished_at", "progress_current", "progress_total", "progress_message", "outputs", "owner", "retry_of"),
 }
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]|[^][{},:"\s]+')
 _HIDDEN = re.compile(f"[\x7f-\x9f\u2028\u2029{BIDI_CONTROLS}]")
-
-logger = logging.getLogger("django_jobkit.views")
-
-
-class Output(NamedTuple):
-    """A file that the job made. ``url`` is empty where there is none that may be linked to."""
-
-    name: str
-    url: str
 
 
 class Field(NamedTuple):
@@ -88,27 +75,6 @@ def error_text(text: str) -> ErrorText:
     long = len(text) > _LONGEST_ERROR or text.count("\n") >= _LONGEST_ERROR_LINES
     lines = text.strip().split("\n")
     return ErrorText(text, cut(lines[-1 if lines[0].startswith("Traceback") else 0], 200), long)
-
-
-def outputs_of(kit: JobKit, job_id: str, status: Status) -> list[Output]:
-    """The outputs that the status names, in its order."""
-    names = member(status, "outputs") or []
-    return [Output(name, _url_of(kit, job_id, name)) for name in names if isinstance(name, str)]
-
-
-def _url_of(kit: JobKit, job_id: str, name: str) -> str:
-    """Where the output can be fetched; empty for a name that leads elsewhere, or a storage without URLs."""
-    if _SCHEME.match(name) or name != name.strip() or not name.isprintable():
-        return ""
-    try:
-        url = kit.django_storage.url(kit.output_name(job_id, name))
-    except NotImplementedError:
-        return ""
-    except Exception as error:
-        # A storage may fail to sign for reasons of its own; that is no reason to lose the page.
-        logger.info("job %a has no link to its output %a: %s", job_id, name, error, extra={"job_id": job_id})
-        return ""
-    return url if urlsplit(url).scheme in ("", "http", "https") else ""
 
 
 def other_fields(status: Status) -> list[Field]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Final
+from urllib.parse import quote
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -28,6 +29,7 @@ ROUTES: Final = {
     "status": "{job_id}/status/",
     "delete": "{job_id}/delete/",
     "retry": "{job_id}/retry/",
+    "output": "{job_id}/outputs/{name}",
 }
 """Below the prefix, by name. No job ID begins with ``-``, so that fixed paths below ``-/`` never hide a job."""
 
@@ -39,19 +41,20 @@ class Links:
         self.prefix: str | None = None
         match = request.resolver_match
         if match is not None and match.app_names[-1:] == [APP_NAME] and match.url_name in ROUTES:
-            own = ROUTES[match.url_name].format(job_id=match.kwargs.get("job_id", ""))
+            parts = {part: match.kwargs.get(part, "") for part in ("job_id", "name")}
+            own = ROUTES[match.url_name].format(**parts)
             # The slashes: where the site's own prefix takes any text, "//elsewhere/" would be another host's URL.
             self.prefix = escape_leading_slashes(escape_uri_path(request.path.removesuffix(own)))
 
-    def to(self, name: str, job_id: str = "") -> str:
-        """The URL of this name, for a valid job ID where it has one.
+    def to(self, name: str, job_id: str = "", output: str = "") -> str:
+        """The URL of this name, for a valid job ID and the name of an output where it has them.
 
         For a view that the site has mapped by itself, outside the kit's URL conf, it is that of the ``jobkit``
         namespace, or else in the admin; raises NoReverseMatch if there is neither.
         """
         if self.prefix is not None:
-            return self.prefix + ROUTES[name].format(job_id=job_id)
-        args = [job_id] if "{job_id}" in ROUTES[name] else []
+            return self.prefix + ROUTES[name].format(job_id=job_id, name=quote(output))
+        args = [value for part, value in (("job_id", job_id), ("name", output)) if f"{{{part}}}" in ROUTES[name]]
         try:
             return reverse(f"{APP_NAME}:{name}", args=args)
         except NoReverseMatch:

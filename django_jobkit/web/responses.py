@@ -75,6 +75,14 @@ class NotAnObject(Exception):
     """The request's body should be a JSON object and isn't."""
 
 
+class NoSuchOutput(Exception):
+    """The job's record names no such output."""
+
+
+class OutputGone(Exception):
+    """The job's record names an output whose file isn't there."""
+
+
 class NotRetriable(Exception):
     """The job hasn't ended, or the site has nothing that retries jobs."""
 
@@ -135,6 +143,16 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
         Answer(400, "invalid_json", _("Not JSON"), _("The body of the request has to be a JSON object.")),
     ),
     (StatusNotFound, Answer(404, "not_found", _("No such job"), _("There is no job with this ID."))),
+    (NoSuchOutput, Answer(404, "not_found", _("No such output"), _("This job has no output of this name."))),
+    (
+        OutputGone,
+        Answer(
+            404,
+            "not_found",
+            _("This output is gone"),
+            _("The job’s record names this output, but its file isn’t there any more."),
+        ),
+    ),
     (
         StatusCorrupt,
         Answer(
@@ -193,7 +211,10 @@ _ANSWERS: Final[list[tuple[type[Exception], Answer]]] = [
     ),
 ]
 
-HANDLED: Final = (PermissionDenied, CsrfFailed, NotANumber, InvalidFilter, NotAnObject, NotRetriable, JobKitError)
+HANDLED: Final = (
+    *(PermissionDenied, CsrfFailed, NotANumber, InvalidFilter, NotAnObject, NoSuchOutput, OutputGone, NotRetriable),
+    JobKitError,
+)
 """What views turn into an answer; one of the kit's errors that has none is raised again."""
 
 DAMAGES: Final[dict[str, _StrPromise]] = {

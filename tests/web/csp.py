@@ -22,7 +22,8 @@ def policy_middleware(get_response):
 
     def middleware(request):
         response = get_response(request)
-        response["Content-Security-Policy"] = "; ".join(f"{name} {' '.join(values)}" for name, values in POLICY.items())
+        policy = "; ".join(f"{name} {' '.join(values)}" for name, values in POLICY.items())
+        response.headers.setdefault("Content-Security-Policy", policy)
         return response
 
     return middleware

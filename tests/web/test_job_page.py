@@ -9,11 +9,9 @@ import pytest
 from django_jobkit.jobs import JobStatus, State, Status, codec, json_field
 from django_jobkit.web.job_page import (
     Field,
-    Output,
     Timeline,
     error_text,
     other_fields,
-    outputs_of,
     raw_record,
     timeline_of,
 )
@@ -25,86 +23,6 @@ class ComicStatus(JobStatus):
     cover: str = json_field("", omit="never")
     printed_at: datetime | None = json_field(None)
     tags: list[str] = json_field([])
-
-
-@pytest.mark.parametrize(
-    ("name", "url"),
-    [
-        ("summary.json", "/media/jobs/abc/summary.json"),
-        ("charts/by region.svg", "/media/jobs/abc/charts/by%20region.svg"),
-        ("100%#1?.txt", "/media/jobs/abc/100%25%231%3F.txt"),
-        ("月次.csv", "/media/jobs/abc/%E6%9C%88%E6%AC%A1.csv"),
-        ("..hidden", "/media/jobs/abc/..hidden"),
-        ("<b>.txt", "/media/jobs/abc/%3Cb%3E.txt"),
-    ],
-)
-def test_outputs_in_the_jobs_directory_are_linked(kit, name, url):
-    assert outputs_of(kit, "abc", JobStatus(outputs=[name])) == [Output(name, url)]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        " ",
-        ".",
-        "..",
-        "../other-job/status.json",
-        "a/../../b",
-        "a/./b",
-        "a//b",
-        "/etc/passwd",
-        "//evil.example/x",
-        "\\\\evil.example\\x",
-        "..\\..\\x",
-        "a/",
-        "javascript:alert(1)",
-        "JavaScript:alert(1)",
-        "https://evil.example/x",
-        "data:text/html,<script>",
-        "C:file.txt",
-        " javascript:alert(1)",
-        "java\nscript:x",
-        "a\0b",
-        "a\u202egnp.exe",
-    ],
-)
-def test_names_that_lead_elsewhere_are_text(kit, name):
-    assert outputs_of(kit, "abc", JobStatus(outputs=[name])) == [Output(name, "")]
-
-
-def test_outputs_keep_their_order(kit):
-    outputs = outputs_of(kit, "abc", JobStatus(outputs=["b", "a", "../c"]))
-    assert [output.name for output in outputs] == ["b", "a", "../c"]
-
-
-def test_a_status_without_outputs_has_none(kit):
-    assert outputs_of(kit, "abc", Status()) == []
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        NotImplementedError(),
-        ValueError("not accessible via a URL"),
-        AttributeError("no private key to sign"),
-        "ftp://x/y",
-    ],
-)
-def test_a_storage_without_usable_urls_costs_the_link_only(kit, monkeypatch, url):
-    def answer(name):
-        if isinstance(url, Exception):
-            raise url
-        return url
-
-    monkeypatch.setattr(kit.django_storage, "url", answer)
-    assert outputs_of(kit, "abc", JobStatus(outputs=["a.txt"])) == [Output("a.txt", "")]
-
-
-def test_a_signed_url_elsewhere_is_linked(kit, monkeypatch):
-    monkeypatch.setattr(kit.django_storage, "url", lambda name: f"https://storage.example/{name}?Signature=x")
-    url = "https://storage.example/jobs/abc/a.txt?Signature=x"
-    assert outputs_of(kit, "abc", JobStatus(outputs=["a.txt"])) == [Output("a.txt", url)]
 
 
 class TestOtherFields:

@@ -32,11 +32,12 @@ def test_a_job_is_seen_from_submit_to_deletion(staff, site, media):
     status = JobStatus(state=State.RUNNING, progress_current=1, progress_total=2)
     assert not site.recorder.begin(JOB_ID, status)
     assert staff.get(f"/jobs/{JOB_ID}/status/").json()["state"] == "running"
-    name = site.django_storage.save(site.output_name(JOB_ID, "summary.json"), ContentFile(b"{}"))
+    site.django_storage.save(site.output_name(JOB_ID, "summary.json"), ContentFile(b"{}"))
     site.recorder.record(JOB_ID, JobStatus(state=State.SUCCEEDED, outputs=["summary.json"]))
     html = staff.get(f"/jobs/{JOB_ID}/").content.decode()
     assert "Succeeded" in html
-    assert f'href="/media/{name}"' in html
+    assert f'href="/jobs/{JOB_ID}/outputs/summary.json"' in html
+    assert staff.get(f"/jobs/{JOB_ID}/outputs/summary.json").getvalue() == b"{}"
     assert staff.post(f"/jobs/{JOB_ID}/delete/").status_code == 302
     assert not (media / "jobs" / JOB_ID).exists()
     assert "no jobs yet" in staff.get("/jobs/").content.decode()

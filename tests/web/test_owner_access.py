@@ -166,7 +166,7 @@ class TestYourOwnJobs:
 
     def test_have_links_to_what_they_made(self, ann, kit):
         put(kit, owner="ann", outputs=["chart.svg"])
-        assert f"/media/jobs/{JOB_ID}/chart.svg" in ann.get(url("detail")).content.decode()
+        assert f"/jobs/{JOB_ID}/outputs/chart.svg" in ann.get(url("detail")).content.decode()
 
     def test_are_looked_for_among_the_newest_and_the_page_says_so(self, ann):
         with by_owner(SEARCH_LIMIT=5):

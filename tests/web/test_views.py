@@ -235,7 +235,7 @@ class TestDetail:
             assert shown[shown.index(label) + 1] == value
         assert {"Draw the charts", "Failed", "33%", "1 of 3", "Reading"} <= set(shown)
         assert "Traceback:\n  line 1\nValueError: no" in html
-        assert 'href="/media/jobs/' in html
+        assert f'href="/jobs/{JOB_ID}/outputs/summary.json"' in html
         assert 'href="/jobs/job-1/"' in html
         assert f'href="/jobs/{JOB_ID}/status/"' in html
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path, re_path
 
-from django_jobkit.views import JobHistoryView, JobStatusView
+from django_jobkit.views import JobDetailView, JobHistoryView, JobStatusView
 
 urlpatterns = [
     path("jobs/", include("django_jobkit.urls")),
@@ -14,4 +14,5 @@ urlpatterns = [
     re_path(r"^(?P<prefix>/.*)/jobs/", include("django_jobkit.urls", namespace="slashes")),
     path("mine/", JobHistoryView.as_view()),
     path("mine/<str:job_id>.json", JobStatusView.as_view()),
+    path("mine/<str:job_id>/", JobDetailView.as_view()),
 ]
