@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from .access import Action
 from .exceptions import StatusCorrupt, StatusNotFound
-from .jobs import ids
+from .jobs import ids, retries
 from .jobs.status import Status
 from .web.baseviews import HiddenJob, JSONView, PageView
 from .web.delete_selected_view import JobDeleteSelectedView
@@ -52,6 +52,7 @@ class JobDetailView(PageView):
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         status, file = self.read_job()
         retry_of = member(status, "retry_of") or ""
+        retried_as = retries.retried_as(status)
         reload_seconds = RELOAD_SECONDS.get(status.state)
         reloads = reload_seconds is not None and request.GET.get("reload") != "off"
         status_url = self.links.to("status", self.job_id)
@@ -70,6 +71,9 @@ class JobDetailView(PageView):
             etag=etag_of(file.data),
             queued_after=self.kit.settings.queued_warning,
             retry_of_url=self.links.to("detail", retry_of) if ids.is_valid(retry_of) else "",
+            retried_as=retried_as,
+            retried_as_url=self.links.to("detail", retried_as) if ids.is_valid(retried_as) else "",
+            retry_seen=retries.seen_of(status),
             status_url=status_url,
             delete_url=self.links.to("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
             retry_job_url=self.links.to("retry", self.job_id) if self._may_retry(status) else "",

@@ -23,6 +23,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 OMIT: Final = "jobkit_omit"
+RETRY_CLAIM: Final = "retry_claim"
+"""A member of the record of a job that is being retried; see `retries`."""
 
 
 class State(StrEnum):
@@ -113,7 +115,8 @@ class JobStatus(Status):
 
     None of the fields takes a byte of the file while it isn't set. ``outputs`` are file names relative to the
     job's directory. ``progress_total`` is 0 while it isn't known. ``owner`` is whatever text the site knows a
-    person by; ``retry_of`` is the ID of the job that this one does again; ``result`` is any JSON.
+    person by; ``retry_of`` is the ID of the job that this one does again, ``retried_as`` that of the job that does this
+    one again; ``result`` is any JSON.
     """
 
     started_at: datetime | None = json_field(None)
@@ -127,10 +130,17 @@ class JobStatus(Status):
     result: Any = json_field(None)
     lease_id: str = json_field("")
     lease_expires_at: datetime | None = json_field(None)
+    retried_as: str = json_field("")
 
     def carry_over(self, prev: Status) -> None:
-        """As `Status.carry_over`, and whose job it is and what it is a retry of, where that isn't set here."""
+        """As `Status.carry_over`, and whose job it is, of what it is a retry, and as what it was retried.
+
+        Whoever is retrying the job just now keeps it to themselves until it is queued anew.
+        """
         super().carry_over(prev)
         if isinstance(prev, JobStatus):
             self.owner = self.owner or prev.owner
             self.retry_of = self.retry_of or prev.retry_of
+            self.retried_as = self.retried_as or prev.retried_as
+            if self.state != State.QUEUED and RETRY_CLAIM in prev.extra:
+                self.extra.setdefault(RETRY_CLAIM, prev.extra[RETRY_CLAIM])

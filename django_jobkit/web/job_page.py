@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..jobs import fields, strictjson
+from ..jobs import fields, retries, strictjson
 from ..jobs.status import State, Status
 from .display import BIDI_CONTROLS, cut, duration_text, member
 
@@ -83,7 +83,7 @@ def other_fields(status: Status) -> list[Field]:
     own = {field.name for field in dataclasses.fields(status)}
     found = []
     for name, value in written.items():
-        if name in _SHOWN and name in own:
+        if (name in _SHOWN and name in own) or name in retries.NOTES:
             continue
         time = getattr(status, name) if name in own else None
         if isinstance(time, datetime):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any, Final
 
 from django.contrib import messages
@@ -13,62 +14,107 @@ from django.utils.translation import gettext as _
 from .. import audit
 from ..access import Action
 from ..exceptions import JobKitError
-from ..jobs import ids
-from ..jobs.status import State, Status
-from ..jobs.swap import NotSaved, Previous, swap
+from ..jobs import ids, retries
+from ..jobs.status import Status
+from ..jobs.swap import Saved
 from ..kit import JobKit
 from . import notices
 from .baseviews import PageView
 from .display import title_of
 from .responses import HANDLED, NotRetriable, answer_to
+from .retry_notes import RetryNotes, link
 
-RETRIABLE: Final = frozenset({State.FAILED, State.SUCCEEDED})
+SEEN: Final = "seen"
+"""The parameter that holds what the page said of the job's retries: `seen_of` its record."""
+
+_PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)  # seconds, in which most retries are done
 
 logger = logging.getLogger("django_jobkit.views")
 
 
 def may_be_retried(kit: JobKit, status: Status) -> bool:
     """Whether the site can retry jobs, and this one has ended."""
-    return kit.retry is not None and status.state in RETRIABLE
+    return kit.retry is not None and status.state in retries.RETRIABLE
 
 
 class JobRetryView(PageView):
     """POST only: calls ``RETRY(job_id, status, request)``, and leads to the job that it names.
 
-    That job's ``retry_of`` is then this one's ID, whatever the function recorded. What goes wrong, also that the site
-    has no ``RETRY`` or that the job hasn't ended, is a message on this job's page; where the site has no messages, a
-    page of its own, with 409 for those two.
+    That job's ``retry_of`` is then this one's ID, whatever the function recorded, and this one's ``retried_as`` that
+    one's. With ``seen``, the function is called only if the job wasn't retried since; without it, only if it never was:
+    a second click on one button leads to the job that the first one made.
+
+    What goes wrong, also that the site has no ``RETRY`` or that the job hasn't ended, is a message on this job's page;
+    where the site has no messages, a page of its own, with 409 for those two.
     """
 
     action = Action.RETRY
     http_method_names = ["post", "options"]
 
+    pause = staticmethod(time.sleep)
+
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
-        status, _file = self.read_job()
-        if not may_be_retried(self.kit, status):
-            return self._failed(NotRetriable(self.job_id))
+        notes = RetryNotes(self.kit, self.job_id)
+        for pause in (*_PAUSES, None):
+            status, file = self.read_job()
+            if self.kit.retry is None:
+                break
+            try:
+                held = notes.claim(request.POST.get(SEEN), Saved(status, file.version))
+            except retries.BeingRetried:
+                if pause is None:
+                    return self._being_retried()
+                self.pause(pause)  # a browser shows what its second click is answered: let that be the first one's job
+            except retries.AlreadyRetried as already:
+                return self._retried_before(already.retried_as)
+            except retries.NotEnded:
+                break
+            except JobKitError as error:
+                return self._failed(error)
+            else:
+                return self._run(notes, held)
+        return self._failed(NotRetriable(self.job_id))
+
+    def _run(self, notes: RetryNotes, held: retries.Claim[Any]) -> HttpResponseBase:
+        title = title_of(self.job_id, held.status)
         try:
-            new_id = self._retry(status)
-        except PermissionDenied:
-            raise
-        except ValidationError as error:
-            return self._failed(error, " ".join(error.messages))
-        except Exception as error:
-            return self._failed(error)
-        who, title = self.kit.access.name_of(request), title_of(self.job_id, status)
-        audit.record(request, self.kit.alias, Action.RETRY, self.job_id, who=who, title=title, result=new_id)
-        notices.tell(request, messages.SUCCESS, _("This job is a retry of %(job_id)s.") % {"job_id": self.job_id})
-        return HttpResponseRedirect(self.links.to("detail", new_id))
+            new_id = self._retry(held.status)
+        except BaseException as error:
+            notes.release(held)
+            if isinstance(error, PermissionDenied) or not isinstance(error, Exception):
+                raise
+            return self._failed(error, " ".join(error.messages) if isinstance(error, ValidationError) else "")
+        notes.settle(held, new_id)
+        link(self.kit, new_id, self.job_id)
+        who = self.kit.access.name_of(self.request)
+        audit.record(self.request, self.kit.alias, Action.RETRY, self.job_id, who=who, title=title, result=new_id)
+        text = _("This job is a retry of %(job_id)s.") % {"job_id": self.job_id}
+        notices.tell(self.request, messages.SUCCESS, text)
+        return self._to(new_id)
 
     def _retry(self, status: Status) -> str:
         assert self.kit.retry is not None
-        # A copy: whatever the function does to it, the job stays as it is.
-        new_id = self.kit.retry(self.job_id, status.clone(), self.request)
+        new_id = self.kit.retry(self.job_id, status, self.request)
         if not isinstance(new_id, str):
             raise TypeError(f"{self.kit.name_of('RETRY')} returned {new_id!r} instead of the new job's ID.")
         ids.validate(new_id)
-        link(self.kit, new_id, self.job_id)
         return new_id
+
+    def _to(self, job_id: str) -> HttpResponseBase:
+        return HttpResponseRedirect(self.links.to("detail", job_id))
+
+    def _retried_before(self, new_id: str) -> HttpResponseBase:
+        """To the job that another request has made, or back to this one, which runs or ran again itself."""
+        if ids.is_valid(new_id) and new_id != self.job_id:
+            text = _("%(job_id)s has been retried already, as this job.") % {"job_id": self.job_id}
+        else:
+            new_id, text = self.job_id, _("This job has been retried already.")
+        notices.tell(self.request, messages.INFO, text)
+        return self._to(new_id)
+
+    def _being_retried(self) -> HttpResponseBase:
+        notices.tell(self.request, messages.WARNING, _("This job is just being retried. Load this page again soon."))
+        return self._to(self.job_id)
 
     def _failed(self, error: Exception, text: str = "") -> HttpResponseBase:
         """Back to the job's page with a message; where the site has no messages, a page that says what can be said."""
@@ -80,27 +126,4 @@ class JobRetryView(PageView):
                 text = str(answer_to(error).text)
         if not notices.tell(self.request, messages.ERROR, text) and isinstance(error, HANDLED):
             raise error
-        return HttpResponseRedirect(self.links.to("detail", self.job_id))
-
-
-def link(kit: JobKit, new_id: str, old_id: str) -> None:
-    """Have the new job's record say which job it is a retry of. What can't be recorded now is logged.
-
-    A job that runs again under its own ID is left as it is, as is one whose class has no ``retry_of``.
-    """
-    if new_id == old_id or not hasattr(kit.status_class, "retry_of"):
-        return
-
-    def decide(previous: Previous[Any]) -> Any:
-        if previous.error is not None:
-            raise previous.error
-        if previous.status is None or previous.status.retry_of == old_id:
-            return None  # a function may name a job that is recorded later
-        next_ = previous.status.clone()
-        next_.retry_of = old_id
-        return next_
-
-    try:
-        swap(kit.store, new_id, decide)
-    except (NotSaved, JobKitError) as error:
-        logger.warning("job %a is not recorded as a retry of %a: %s", new_id, old_id, error, extra={"job_id": new_id})
+        return self._to(self.job_id)
