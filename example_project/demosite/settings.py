@@ -24,7 +24,7 @@ CSRF_COOKIE_NAME = "filereport_csrf"
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA_DIR / "media", "base_url": "/files/"},
+        "OPTIONS": {"location": DATA_DIR / "media"},  # served by the kit, to those who may see the job
     },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }

@@ -3,7 +3,7 @@ from django.contrib import admin
 from django.contrib.staticfiles.views import serve
 from django.urls import include, path
 from django.views.generic import RedirectView
-from filereport.views import JobFileView, SubmitView
+from filereport.views import SubmitView
 
 admin.site.site_header = admin.site.site_title = "File reports"
 admin.site.site_url = None  # the header's own links lead to all there is
@@ -11,7 +11,6 @@ admin.site.site_url = None  # the header's own links lead to all there is
 urlpatterns = [
     path("", SubmitView.as_view(), name="submit"),
     path("jobs/", include("django_jobkit.urls")),
-    path("files/jobs/<str:job_id>/<path:name>", JobFileView.as_view(), name="job-file"),
     path("admin/", admin.site.urls),
     # A real site's static files come from its web server.
     path(f"{settings.STATIC_URL.lstrip('/')}<path:path>", serve, {"insecure": True}),

@@ -173,6 +173,7 @@ class TestTheServices:
         kit.django_storage = backend.S3Storage(bucket_name="jobs-of-a-test", **keys, **options)
         assert bool(signed_url(kit, "jobs/abc/a b.txt")) == signed
 
+    @pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow")  # django-storages', since Python 3.12
     def test_s3_behind_cloudfront(self, kit):
         backend = require("storages.backends.s3", "pip install 'django-jobkit[s3]'")
         kit.django_storage = backend.S3Storage(

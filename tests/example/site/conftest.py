@@ -28,7 +28,7 @@ class Queue:
 @pytest.fixture(autouse=True)
 def media(settings, tmp_path):
     """The directory that holds this test's jobs."""
-    options = {"location": tmp_path, "base_url": "/files/"}
+    options = {"location": tmp_path}
     backend = "django.core.files.storage.FileSystemStorage"
     settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": backend, "OPTIONS": options}}
     settings.REPORT_RESAMPLES = 20
