@@ -115,7 +115,8 @@ def settle(store: Store[S], job_id: str, held: Claim[S], new_id: str) -> None:
 
     def decide(previous: Previous[S]) -> S | None:
         if previous.status is None:
-            return _nothing(previous)
+            _require_readable(previous)
+            return None
         next_ = previous.status.clone()
         was_there = _drop(next_, held)
         if new_id == job_id:
@@ -138,7 +139,8 @@ def release(store: Store[S], job_id: str, held: Claim[S]) -> None:
 
     def decide(previous: Previous[S]) -> S | None:
         if previous.status is None:
-            return _nothing(previous)
+            _require_readable(previous)
+            return None
         next_ = previous.status.clone()
         if not _drop(next_, held):
             return None
@@ -156,7 +158,7 @@ def _swap(store: Store[S], job_id: str, decide: Any, *, known: Saved[S] | None =
         raise error.cause from None
 
 
-def _nothing(previous: Previous[S]) -> None:
+def _require_readable(previous: Previous[S]) -> None:
     if previous.error is not None:
         raise previous.error
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import django
 import pytest
+from django.core.signals import request_started
 from django.test import Client
 
 from django_jobkit.jobs import JobStatus, State
@@ -22,7 +24,17 @@ ARTIFACTS = Path(__file__).parent.parent / "artifacts" / "web" / f"django-{djang
 ADMIN = "/admin/django_jobkit/job/"
 
 
+RETRIED: list[str] = []
+POSTED = threading.Semaphore(0)
+"""Released for each POST that the server has got."""
+RUNNING = threading.Event()
+
+
 def retry(job_id, status, request):
+    RETRIED.append(job_id)
+    if status.command == "clicked-twice":
+        RUNNING.set()
+        assert all(POSTED.acquire(timeout=20) for _ in range(2))
     jobkits["default"].store.save("again", JobStatus(state=State.SUCCEEDED, title="Done anew"))
     return "again"
 
@@ -183,3 +195,40 @@ def test_a_failed_job_is_retried_by_keyboard(site, tab, scripts):
     focus(page, f"a[href='/jobs/{FAILED}/']")
     page.press("Enter")
     page.until(f"location.pathname === '/jobs/{FAILED}/'")
+
+
+@pytest.fixture
+def posts():
+    """Counts POSTs."""
+    while POSTED.acquire(blocking=False):
+        pass
+    RETRIED.clear()
+    RUNNING.clear()
+
+    def note(environ, **kwargs):
+        if environ["REQUEST_METHOD"] == "POST":
+            POSTED.release()
+
+    request_started.connect(note)
+    yield
+    request_started.disconnect(note)
+
+
+@pytest.mark.usefixtures("posts")
+@pytest.mark.parametrize("scripts", [True, False])
+def test_two_clicks_on_retry_make_one_job_which_is_shown(site, tab, scripts):
+    put(site, FAILED, state=State.FAILED, title="Draw", command="clicked-twice")
+    page = tab(f"/jobs/{FAILED}/", scripts=scripts)
+    focus(page, ".jobkit-head button")
+    page.press("Enter")
+    assert RUNNING.wait(20)
+    page.press("Enter")
+    page.until("location.pathname === '/jobs/again/'")
+    page.until_shown(".jobkit-head")
+    assert "has been retried already, as this job." in page.js("document.body.innerText")
+    assert RETRIED == [FAILED]
+    page.open(page.js(f"document.querySelector(\"a[href='/jobs/{FAILED}/']\").href"))
+    assert page.text(".jobkit-head button") == "Retry again"
+    assert page.js("document.querySelector(\"dd a[href='/jobs/again/']\").textContent") == "again"
+    page.screenshot(ARTIFACTS / "actions" / "retried.png")
+    quiet(page)
