@@ -204,6 +204,8 @@ class JobKits:
         self._lock = threading.Lock()
 
     def __getitem__(self, alias: str) -> JobKit:
+        if (known := self._kits.get(alias)) is not None:
+            return known
         with self._lock:
             if (kit := self._kits.get(alias)) is None:
                 kit = self._kits[alias] = self._makers.get(alias, JobKit)(alias)

@@ -92,12 +92,20 @@ def new(prefix: str = _DEFAULT_PREFIX, *, now: datetime | None = None) -> str:
     is ``job``. ``now``, an aware datetime, stands in for the clock.
     """
     moment = (now or datetime.now(UTC)).astimezone(UTC)
-    name = _NOT_IN_PREFIX.sub("", prefix.lower()).strip("-_") or _DEFAULT_PREFIX
-    name = name[: MAX_LENGTH - _GENERATED_SUFFIX].rstrip("-_")
+    return f"{_cleaned(prefix)}-{_stamp(moment.replace(microsecond=0))}-{secrets.token_hex(6)}"
+
+
+@lru_cache(maxsize=64)
+def _stamp(moment: datetime) -> str:
     # Not strftime: it drops the leading zeros of a year before 1000 on some platforms.
     date = f"{moment.year:04}{moment.month:02}{moment.day:02}"
-    time = f"{moment.hour:02}{moment.minute:02}{moment.second:02}"
-    return f"{name}-{date}-{time}-{secrets.token_hex(6)}"
+    return f"{date}-{moment.hour:02}{moment.minute:02}{moment.second:02}"
+
+
+@lru_cache(maxsize=1024)  # most sites have a few commands
+def _cleaned(prefix: str) -> str:
+    name = _NOT_IN_PREFIX.sub("", prefix.lower()).strip("-_") or _DEFAULT_PREFIX
+    return name[: MAX_LENGTH - _GENERATED_SUFFIX].rstrip("-_")
 
 
 def created_at(job_id: str) -> datetime:
