@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .jobs.swap import Saved
 
 stop_requested: ContextVar[Callable[[], bool] | None] = ContextVar("jobkit_stop_requested", default=None)
 """Set by an engine around a run: whether it wants its jobs to end."""
@@ -19,6 +22,11 @@ class Engine:
 
     lease: float | None = None
     """Seconds; None for the kit's own LEASE."""
+
+    @property
+    def known(self) -> Saved[Any] | None:
+        """The job's record as the engine has saved it; the start then costs no read, unless it has changed since."""
+        return None
 
     def starting(self, next_: Any, prev: Any) -> None:
         """About to record the start over ``prev`` (None: there is no record), once for each try at saving.

@@ -14,21 +14,21 @@ from .exceptions import JobExists, StatusCorrupt, VersionConflict
 from .jobs import State, Status, errortext, ids
 from .jobs.files import ABSENT
 from .jobs.recorder import is_alive
-from .jobs.swap import NotSaved, Previous, swap
+from .jobs.swap import NotSaved, Previous, Saved, swap
 
 if TYPE_CHECKING:
     from .kit import JobKit
 
-_handing_over: ContextVar[Status | None] = ContextVar("jobkit_handing_over", default=None)
+_handing_over: ContextVar[Saved[Any] | None] = ContextVar("jobkit_handing_over", default=None)
 
 
-def handing_over(job_id: str) -> Status | None:
+def handing_over(job_id: str) -> Saved[Any] | None:
     """The ``queued`` record of this job, if it is being handed to its engine right here; None for any other.
 
     An engine that is called with a job's ID then knows that the job is recorded, without reading.
     """
-    status = _handing_over.get()
-    return status if status is not None and status.job_id == job_id else None
+    saved = _handing_over.get()
+    return saved if saved is not None and saved.status.job_id == job_id else None
 
 
 def submit(
@@ -48,16 +48,16 @@ def submit(
     defaults = {"command": command, "queued_at": kit.recorder.now()}
     status = kit.status_class(state=State.QUEUED, **{**defaults, **fields})
     status.extra.update(_members_for(task, args, kwargs))
-    status = record_queued(kit, job_id, status, replace=replace)
+    saved = record_queued(kit, job_id, status, replace=replace)
     if _in_transaction():
         # The rows that the task is about must be there when it starts.
-        transaction.on_commit(lambda: _enqueue(kit, task, status, args, kwargs))
+        transaction.on_commit(lambda: _enqueue(kit, task, saved, args, kwargs))
     else:
-        _enqueue(kit, task, status, args, kwargs)
+        _enqueue(kit, task, saved, args, kwargs)
     return job_id
 
 
-def record_queued(kit: JobKit, job_id: str, status: Status, *, replace: bool = False) -> Status:
+def record_queued(kit: JobKit, job_id: str, status: Status, *, replace: bool = False) -> Saved[Any]:
     """Record a submission, over a job that has ended at most, and return what is now the record.
 
     Raises `JobExists` over a job that is queued or running, unless ``replace``; `StatusUnavailable`.
@@ -65,11 +65,9 @@ def record_queued(kit: JobKit, job_id: str, status: Status, *, replace: bool = F
     status.job_id = job_id
     now = status.queued_at
     try:
-        kit.store.save(job_id, status, if_version=ABSENT)
+        return Saved(status, kit.store.save(job_id, status, if_version=ABSENT))
     except VersionConflict:
         pass
-    else:
-        return status
 
     def decide(previous: Previous[Any]) -> Any:
         if previous.error is not None and not (replace and isinstance(previous.error, StatusCorrupt)):
@@ -89,7 +87,7 @@ def record_queued(kit: JobKit, job_id: str, status: Status, *, replace: bool = F
         saved = swap(kit.store, job_id, decide)
     except NotSaved as error:
         raise error.cause from None
-    return status if saved is None else saved.status
+    return saved or Saved(status, None)
 
 
 def _is_unfinished(kit: JobKit, status: Status) -> bool:
@@ -106,18 +104,19 @@ def _members_for(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> M
     return cast("Mapping[str, Any]", members(task, args, kwargs)) if callable(members) else {}
 
 
-def _enqueue(kit: JobKit, task: Any, status: Status, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _enqueue(kit: JobKit, task: Any, saved: Saved[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    job_id = saved.status.job_id
     try:
-        with _noted(status):
-            kit.hand_over(task, status.job_id, args, kwargs)
+        with _noted(saved):
+            kit.hand_over(task, job_id, args, kwargs)
     except BaseException as error:
-        record_failed(kit, status.job_id, f"It could not be queued. {errortext.describe(error)}")
+        record_failed(kit, job_id, f"It could not be queued. {errortext.describe(error)}")
         raise
 
 
 @contextmanager
-def _noted(status: Status) -> Iterator[None]:
-    token = _handing_over.set(status)
+def _noted(saved: Saved[Any]) -> Iterator[None]:
+    token = _handing_over.set(saved)
     try:
         yield
     finally:

@@ -280,7 +280,7 @@ def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
             next_.started_at = recorder.now()
         engine.starting(next_, prev)
 
-    claim: Claim[Any] | None = recorder.claim(job_id, begun, start)
+    claim: Claim[Any] | None = recorder.claim(job_id, begun, start, known=engine.known)
     if claim is None:
         logger.info("job %s has succeeded already and is not run again", job_id, extra={"job_id": job_id})
         return None

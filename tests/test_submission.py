@@ -219,7 +219,7 @@ def test_the_tasks_backend_can_add_to_the_record_and_finds_it_when_it_gets_the_t
     queue = BackedQueue()
     kit.enqueue(queue, ["a.csv"], job_id="a")
     assert kit.store.get("a").extra == {"call": ["a.csv"]}
-    assert queue.seen[0].queued_at == kit.store.get("a").queued_at
+    assert queue.seen[0].status.queued_at == kit.store.get("a").queued_at
     assert queue.seen[1] is None
     assert handing_over("a") is None
 

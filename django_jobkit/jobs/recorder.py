@@ -91,8 +91,13 @@ class Recorder(Generic[S]):
                 self._held[ids.sanitize(job_id)] = claim.lease_id
         return claim is None
 
-    def claim(self, job_id: str, status: S, *apply: Apply[S] | None) -> Claim[S] | None:
-        """As `begin`, for a caller who keeps the lease and the record by itself; None: do nothing."""
+    def claim(
+        self, job_id: str, status: S, *apply: Apply[S] | None, known: Saved[S] | None = None
+    ) -> Claim[S] | None:
+        """As `begin`, for a caller who keeps the lease and the record by itself; None: do nothing.
+
+        ``known`` is what the caller has saved last, as for `swap`: then nothing is read unless that has changed.
+        """
         if self.store is None:
             return Claim("", None)
         lease_id = secrets.token_hex(8) if self.lease is not None else ""
@@ -111,7 +116,7 @@ class Recorder(Generic[S]):
             return next_
 
         try:
-            saved = swap(self.store, job_id, decide)
+            saved = swap(self.store, job_id, decide, known=known)
         except NotSaved as error:
             if lease_id:
                 raise error.cause from None

@@ -37,7 +37,7 @@ class Saved(NamedTuple, Generic[S]):
     """What now stands in the file. ``version`` is None where the store doesn't tell."""
 
     status: S
-    version: str | None
+    version: IfVersion | None
 
 
 class NotSaved(Exception):
@@ -54,8 +54,8 @@ def swap(
     """Save what ``decide`` makes of the previous record, and return it; None, if it decides to write nothing.
 
     With ``known``, what the caller has saved last, the first try saves a request: nothing is read unless somebody
-    else has written since. ``decide`` is called again after each conflict and may raise what it likes. A write that
-    fails raises `NotSaved`.
+    else has written since. In the version ABSENT it is what the job had as its first record, had that been saved.
+    ``decide`` is called again after each conflict and may raise what it likes. A write that fails raises `NotSaved`.
     """
     previous = None if known is None or known.version is None else Previous(known.status, known.version)
     for lost in range(_CONFLICTS):

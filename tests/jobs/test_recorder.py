@@ -17,9 +17,11 @@ from django_jobkit.exceptions import (
     StatusUnavailable,
     VersionConflict,
 )
+from django_jobkit.jobs.files import ABSENT
 from django_jobkit.jobs.recorder import Recorder
 from django_jobkit.jobs.status import JobStatus, State, Status
 from django_jobkit.jobs.store import StatusStore
+from django_jobkit.jobs.swap import Saved
 from tests.jobs import readings
 from tests.jobs.fakes import Clock, DictStorage
 from tests.jobs.shapes import OutputDirStatus
@@ -155,6 +157,31 @@ def test_begin_and_record_take_one_read_and_one_write_each(storage, store):
     assert storage.calls == {"read": 1, "write": 1}
     recorder.begin("a", running(), add_attempt)
     assert storage.calls == {"read": 2, "write": 2}
+
+
+QUEUED = JobStatus(state=State.QUEUED, title="a report", attempts=1)
+
+
+def test_a_claim_reads_nothing_where_the_record_is_known(storage, store):
+    known = Saved(QUEUED, store.save("a", QUEUED))
+    storage.calls.clear()
+    claim = Recorder(store, lease=60).claim("a", JobStatus(state=State.RUNNING), known=known)
+    assert storage.calls == {"write": 1}
+    assert (claim.saved.status.title, store.get("a").title) == ("a report", "a report")
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["in another version", "as not written yet"])
+def test_a_claim_goes_by_the_record_that_is_there_where_another_was_known(store, is_known):
+    known = Saved(QUEUED, store.save("a", QUEUED) if is_known else ABSENT)
+    store.save("a", JobStatus(state=State.SUCCEEDED))
+    assert Recorder(store).claim("a", JobStatus(state=State.RUNNING), known=known) is None
+    assert store.get("a").state == State.SUCCEEDED
+
+
+def test_what_is_known_and_was_never_written_is_carried_over_into_the_first_record(storage, store):
+    Recorder(store).claim("a", JobStatus(state=State.RUNNING), known=Saved(QUEUED, ABSENT))
+    assert (storage.calls["read"], storage.calls["write"]) == (0, 1)
+    assert (store.get("a").title, store.get("a").attempts) == ("a report", 1)
 
 
 def test_neither_the_status_handed_in_nor_its_lists_are_changed(store):
