@@ -1,7 +1,8 @@
 """What `InProcessBackend` costs beside the thread backend of `django-tasks-local`, in the same run; see `queue.py`.
 
 That one keeps its results in the memory of its process; the kit's are in the jobs' records, which any process reads
-and which outlive it. So what is told apart here is the price of a file, and of two.
+and which outlive it. Where the kit isn't durable, its records are written behind; where it is, a record and a marker
+are on the disk before ``enqueue`` returns. So what is told apart here is the price of that.
 """
 
 from __future__ import annotations

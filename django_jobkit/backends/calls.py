@@ -68,8 +68,8 @@ class TaskCall:
     token: str
 
     @classmethod
-    def of(cls, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Self:
-        """A fresh call. Raises `ArgumentsRefused`."""
+    def of(cls, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, token: str = "") -> Self:
+        """A fresh call, under a new token unless one is given. Raises `ArgumentsRefused`."""
         plain_args, plain_kwargs = _as_json(task.name, args, kwargs)
         run_after = task.run_after
         if run_after is not None and timezone.is_naive(run_after):
@@ -82,7 +82,7 @@ class TaskCall:
             priority=int(task.priority),
             queue_name=task.queue_name,
             run_after=run_after,
-            token=secrets.token_hex(4),
+            token=token or secrets.token_hex(4),
         )
 
     def member(self) -> dict[str, Any]:

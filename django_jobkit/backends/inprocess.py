@@ -12,9 +12,9 @@ from django.utils.module_loading import import_string
 
 from django_jobkit.exceptions import InvalidJobID, StatusNotFound
 from django_jobkit.inprocess import StopReport
-from django_jobkit.jobs import State, errortext, ids
+from django_jobkit.jobs import ids
 from django_jobkit.kit import JobKit, jobkits
-from django_jobkit.submission import handing_over, record_failed, record_queued
+from django_jobkit.submission import handing_over
 
 from . import checking, options, processwide
 from .calls import MEMBER, TaskCall, command_of, is_tracked
@@ -25,12 +25,11 @@ from .compat import (
     Task,
     TaskResult,
     TaskResultDoesNotExist,
-    task_enqueued,
 )
 from .entries import Entry
 from .markers import Key
-from .results import call_in, missing_fields, result_of
-from .service import BackendStats
+from .results import call_in, missing_fields, result_of, result_of_new
+from .stats import BackendStats
 
 _SUBMIT: Final = "Submit it with jobkits[{kit!r}].submit({name}, ...), which makes the ID and records the job."
 
@@ -52,6 +51,7 @@ class InProcessBackend(BaseTaskBackend):
         super().__init__(alias, params)
         self.problems = options.problems(alias, self.options)
         self.settings = options.Options() if self.problems else options.read(self.options)
+        self._checked: tuple[Any, Any] = (None, None)  # the task that was enqueued last, and the kit
 
     # --- what Django's tasks ask of a backend --------------------------------------------------------------------
 
@@ -74,44 +74,36 @@ class InProcessBackend(BaseTaskBackend):
         other task gets a fresh ID. Raises `QueueFull`, `QueueStopped`, `ArgumentsRefused` and `StatusUnavailable` or
         `StorageUnavailable`; nothing was accepted then.
         """
-        self.validate_task(task)
-        kit = self.kit
-        status: Any = None
-        job_id = ""
+        self._check(task)
         if is_tracked(task):
-            job_id = self._job_id_in(task, args)
-            args = args[1:]
-            status = handing_over(job_id)
-        is_recorded = status is not None
-        call = call_in(status) if is_recorded else None
-        if call is None:
-            call = self._call_of(task, args, kwargs)
-        if not is_recorded:
-            now = kit.recorder.now()
-            command = command_of(task)
-            job_id = job_id or ids.new(command, now=now)
-            status = kit.status_class(state=State.QUEUED, command=command, queued_at=now)
-            status.extra[MEMBER] = call.member()
-        entry = Entry(Key(job_id, call.token), call, status.queued_at, durable=self.settings.durable)
-        result = result_of(job_id, status, call, task)
+            return self._enqueue_job(task, args, kwargs)
+        now = self.kit.recorder.now()
+        job_id = ids.new(task.name, now=now)
+        call = TaskCall.of(task, args, kwargs, token=job_id[-8:])  # which an ID that is new makes a new one, too
         service = processwide.service_of(self)
-        written = False
+        durable = self.settings.durable
+        entry = Entry(Key(job_id, call.token), call, now, service.run, command=task.name, durable=durable)
+        result = result_of_new(job_id, now, call, task)
+        service.accept(entry, result, behind=not durable)
+        return result
 
-        def write_record() -> None:
-            nonlocal written
-            if not is_recorded:
-                record_queued(kit, job_id, status)
-                written = True
-
-        def announce() -> None:
-            task_enqueued.send_robust(sender=type(self), task_result=result)
-
-        try:
-            service.accept(entry, write_record, announce)
-        except BaseException as error:
-            if written:
-                record_failed(kit, job_id, f"It could not be queued. {errortext.describe(error)}")
-            raise
+    def _enqueue_job(
+        self, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[Any, Any]:
+        """Accept a call of a tracked task, under an ID that may have been used before: it is recorded first."""
+        job_id, args = self._job_id_in(task, args), args[1:]
+        saved = handing_over(job_id)
+        call = None if saved is None else call_in(saved.status)
+        if call is None:
+            call = TaskCall.of(task, args, kwargs)
+        now = self.kit.recorder.now() if saved is None else saved.status.queued_at
+        service = processwide.service_of(self)
+        durable, command = self.settings.durable, command_of(task)
+        entry = Entry(Key(job_id, call.token), call, now, service.run, command=command, durable=durable)
+        entry.saved = saved
+        status = entry.queued(self.kit.status_class) if saved is None else saved.status
+        result = result_of(job_id, status, call, task)
+        service.accept(entry, result)
         return result
 
     def get_result(self, result_id: str) -> TaskResult[Any, Any]:
@@ -121,7 +113,7 @@ class InProcessBackend(BaseTaskBackend):
         `StatusUnavailable` or `StatusCorrupt` where that can't be told; `NoSuchTask` if the task's code is gone.
         """
         try:
-            status = self.kit.store.get(result_id)
+            status = processwide.service_of(self).behind.find(result_id) or self.kit.store.get(result_id)
         except (StatusNotFound, InvalidJobID) as error:
             raise TaskResultDoesNotExist(result_id) from error
         call = call_in(status)
@@ -141,13 +133,13 @@ class InProcessBackend(BaseTaskBackend):
 
     def jobkit_members(self, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is to stand in the record of this call. Raises what `enqueue` would have against the arguments."""
-        self.validate_task(task)
+        self._check(task)
         if not is_tracked(task):
             raise TypeError(
                 f"{task.module_path} is not tracked, so it can't take a job's ID: wrap its function with @tracked, or "
                 f"call its own enqueue()."
             )
-        return {MEMBER: self._call_of(task, args, kwargs).member()}
+        return {MEMBER: TaskCall.of(task, args, kwargs).member()}
 
     def jobkit_refuse_if_full(self, task: Task[Any, Any]) -> None:
         """Raise `QueueFull` or `QueueStopped` if a call would now be refused, which counts as one that was."""
@@ -168,23 +160,27 @@ class InProcessBackend(BaseTaskBackend):
         """Stop this backend's queue in this process; see `stop_queues`. None: within STOP_TIMEOUT."""
         return processwide.service_of(self).stop(self.settings.stop_timeout if timeout is None else timeout)
 
-    def _call_of(self, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskCall:
-        call = TaskCall.of(task, args, kwargs)
-        if missing := missing_fields(self.kit.status_class):
+    def _check(self, task: Task[Any, Any]) -> None:
+        """Raise for a task that can't be run, or found by other processes, or whose jobs the kit couldn't record."""
+        kit = self.kit
+        if self._checked[0] is task and self._checked[1] is kit:
+            return
+        self.validate_task(task)
+        if missing := missing_fields(kit.status_class):
             raise ImproperlyConfigured(
-                f"{self.kit.name_of('STATUS_CLASS')} is {self.kit.settings.status_class}, which has no "
-                f"{', '.join(missing)}: let it inherit from django_jobkit.jobs.JobStatus."
+                f"{kit.name_of('STATUS_CLASS')} is {kit.settings.status_class}, which has no {', '.join(missing)}: let "
+                f"it inherit from django_jobkit.jobs.JobStatus."
             )
         try:
-            found = import_string(call.path)
+            found = import_string(task.module_path)
         except ImportError:
             found = None
         if not isinstance(found, Task):
             raise InvalidTask(
-                f"{call.path} is not the name of the task, by which other processes find it: give the task the name "
-                f"of its function."
+                f"{task.module_path} is not the name of the task, by which other processes find it: give the task the "
+                f"name of its function."
             )
-        return call
+        self._checked = task, kit
 
     def _job_id_in(self, task: Task[Any, Any], args: Sequence[Any]) -> str:
         hint = _SUBMIT.format(kit=self.settings.kit, name=task.name)

@@ -23,7 +23,9 @@ class Options:
     buffer: int = 100
     """The most jobs that may wait in one process, those with a ``run_after`` among them; 0 for none."""
     durable: bool = True
-    """Whether what was accepted is stored, and run by another process if this one dies."""
+    """Whether what was accepted is stored, and run by another process if this one dies. If not, what a task's own
+    ``enqueue()`` accepts is in this process's memory, and recorded as `write_behind` says; what `JobKit.submit` does is
+    recorded first."""
     lease: float | None = None
     """Seconds for which a process that gives no sign of life keeps a job it runs. None: the kit's LEASE, or 60."""
     stop_timeout: float = 20.0

@@ -24,7 +24,8 @@ from django_jobkit.conf import SETTING
 from django_jobkit.inprocess import StopReport
 
 from .options import Options
-from .service import BackendStats, Service
+from .service import Service
+from .stats import BackendStats
 
 if TYPE_CHECKING:
     from .inprocess import InProcessBackend

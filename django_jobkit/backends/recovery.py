@@ -167,7 +167,7 @@ class Recovery:
             if marker.call.backend != service.alias:
                 self._report_nobodys(key, marker)
             elif since is None or marker.accepted_at <= since:
-                self._take(Entry(key, marker.call, marker.accepted_at, durable=True, recovered=True))
+                self._take(Entry(key, marker.call, marker.accepted_at, service.run, durable=True, recovered=True))
         if len(batch) < _BATCH:
             self._unread = None
             self._scanned = True
@@ -215,6 +215,9 @@ class Recovery:
         service = self._service
         if entry.done:
             service.forget(entry, ended=True)
+            return
+        if entry.unwritten:  # there is nothing to look at yet
+            self._make_ready(entry)
             return
         try:
             status: Any = service.kit.store.get(entry.key.job_id)

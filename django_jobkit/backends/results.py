@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from django_jobkit.jobs import State, Status
@@ -33,6 +34,24 @@ def call_in(status: Status) -> TaskCall | None:
         return TaskCall.from_member(status.extra[MEMBER])
     except (KeyError, ValueError):
         return None
+
+
+def result_of_new(job_id: str, now: datetime, call: TaskCall, task: Task[Any, Any]) -> TaskResult[Any, Any]:
+    """The result of a job that has just been queued for the first time, and isn't `tracked`, as `result_of`."""
+    return TaskResult(
+        task=task,
+        id=job_id,
+        status=TaskResultStatus.READY,
+        enqueued_at=now,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=call.args,
+        kwargs=call.kwargs,
+        backend=call.backend,
+        errors=[],
+        worker_ids=[],
+    )
 
 
 def result_of(job_id: str, status: Any, call: TaskCall, task: Task[Any, Any]) -> TaskResult[Any, Any]:

@@ -20,6 +20,7 @@ from django_jobkit.exceptions import (
 )
 from django_jobkit.inprocess import current_cancellation
 from django_jobkit.jobs import State, Status, errortext
+from django_jobkit.jobs.swap import Saved
 from django_jobkit.kit import JobKit
 from django_jobkit.submission import record_failed
 from django_jobkit.tracking import Engine, engine_of, stop_requested, tracked
@@ -74,11 +75,13 @@ class TaskRun(Engine):
         self.final: Any = None
         self.error: BaseException | None = None
         self.lost = False
+        self._recording = False
 
     def __call__(self) -> Outcome:
         cancellation = current_cancellation()
         token = stop_requested.set(lambda: cancellation.cancelled)
         try:
+            self._hold_record()
             self.task = self.call.task()
             with engine_of(self.job_id, self):
                 self._call_function(self.task)
@@ -89,6 +92,7 @@ class TaskRun(Engine):
         except BaseException as error:
             return self._ended(error) if self.begun is not None else self._never_begun(error)
         finally:
+            self._release_record()
             stop_requested.reset(token)
         return self._ended(None) if self.begun is not None else self._never_begun(None)
 
@@ -110,6 +114,17 @@ class TaskRun(Engine):
         function = async_to_sync(task.func) if inspect.iscoroutinefunction(task.func) else task.func
         return function(*args, **kwargs)
 
+    def _hold_record(self) -> None:
+        """Nobody else is to write the first record of the job while this run does."""
+        if self.entry.unwritten:
+            self.entry.recording.acquire()
+            self._recording = True
+
+    def _release_record(self) -> None:
+        if self._recording:
+            self._recording = False
+            self.entry.recording.release()
+
     # --- as the engine of this run -------------------------------------------------------------------------------
 
     def starting(self, next_: Any, prev: Any) -> None:
@@ -127,8 +142,14 @@ class TaskRun(Engine):
         workers = [*before, self.worker_id] if isinstance(before, list) else [self.worker_id]
         next_.extra[MEMBER] = {**self.call.member(), "worker_ids": workers[-_WORKERS_KEPT:]}
 
+    @property
+    def known(self) -> Saved[Any] | None:
+        return self.entry.take_known(self.kit.status_class)
+
     def started(self, status: Any) -> None:
         self.begun = status
+        self.entry.unwritten = False
+        self._release_record()
         task_started.send_robust(sender=self.sender, task_result=self._result(status))
 
     def accept_result(self, result: Any) -> Any:
@@ -183,7 +204,9 @@ class TaskRun(Engine):
         if isinstance(error, StatusCorrupt):
             logger.error("job %s can't be begun: %s", self.job_id, error, extra=extra)
             return Outcome.UNCLEAR
+        self._release_record()
         try:
+            self.entry.write(self.kit.store)
             status: Status = self.kit.store.get(self.job_id)
         except StatusNotFound:
             return Outcome.NEEDLESS

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import connections
 
@@ -22,43 +20,23 @@ from django_jobkit.exceptions import (
     StorageUnavailable,
 )
 from django_jobkit.inprocess import JobQueue, QueueState, QueueStats, StopReport
+from django_jobkit.jobs import errortext
 from django_jobkit.kit import JobKit, jobkits
-from django_jobkit.submission import record_failed
+from django_jobkit.submission import record_failed, record_queued
 
+from .compat import TaskResult, task_enqueued
 from .entries import Entry
 from .markers import Key, Marker, Markers
 from .options import DEFAULT_LEASE, Options
 from .recovery import Recovery, retry_delay
 from .runs import Outcome, TaskRun
+from .stats import BackendStats
+from .write_behind import WriteBehind
 
 _SOONER: Final = 5.0  # seconds until a look that failed is made again
 _NEVER_BEGUN: Final = "The process that had accepted it stopped before it was begun. Submit it again."
 
 logger = logging.getLogger("django_jobkit.backends")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendStats:
-    """The queue of one backend in this process, at one moment; counts are since the process started.
-
-    ``capacity`` is how many jobs may wait, ``depth`` how many do, ``delayed`` those of them that wait for their
-    time. ``recovering``: jobs of other processes that this one watches, to run them if they are left. ``done`` and
-    ``failed`` are jobs that this process has run to their ends. ``oldest_wait`` in seconds.
-    """
-
-    backend: str
-    kit: str
-    state: QueueState
-    workers: int
-    capacity: int
-    depth: int
-    delayed: int
-    running: int
-    recovering: int
-    done: int
-    failed: int
-    refused: int
-    oldest_wait: float
 
 
 class Service:
@@ -82,6 +60,7 @@ class Service:
             logger=logger,
         )
         self.recovery = Recovery(self)
+        self.behind = WriteBehind(self)
         self._custody: dict[Key, Entry] = {}
         self._lock = threading.RLock()  # reentrant, since a signal handler may stop the queue in the middle of a call
         self._closing = False
@@ -106,41 +85,56 @@ class Service:
 
     # --- accepting -----------------------------------------------------------------------------------------------
 
-    def accept(self, entry: Entry, write_record: Callable[[], object], announce: Callable[[], object]) -> None:
+    def accept(self, entry: Entry, result: TaskResult[Any, Any], *, behind: bool = False) -> None:
         """Take a fresh entry, and have it run: now, or at its ``run_after``.
 
-        Calls ``write_record`` once there is a place for it, and ``announce`` when nothing can go wrong any more; it
-        is begun after both. Raises `QueueFull` and `QueueStopped`, before anything is written, and what
-        ``write_record`` raises, and `StorageUnavailable`.
+        Once there is a place for it, it is recorded, unless that is done or may come ``behind``, and marked if it is
+        durable; then ``result`` is announced, and it may be begun. Raises `QueueFull` and `QueueStopped`, before
+        anything is written, and what `record_queued` raises, and `StorageUnavailable`.
         """
-        accepted = False
+        accepted = recorded = False
         try:
             self._enqueue(entry)
-            write_record()
+            if behind and not self.behind.failing:
+                self.behind.add(entry)
+            elif entry.saved is None:
+                status = entry.queued(self.kit.status_class)
+                entry.saved = record_queued(self.kit, entry.key.job_id, status)
+                recorded = True
             if entry.durable:
                 self.markers.put(entry.key, Marker(entry.call, entry.accepted_at))
-            with self._lock:
-                self._custody[entry.key] = entry
-            announce()
+                with self._lock:
+                    self._custody[entry.key] = entry
+            task_enqueued.send_robust(sender=self.sender, task_result=result)
             accepted = True
+        except BaseException as error:
+            self.behind.forget(entry)
+            if recorded:
+                record_failed(self.kit, entry.key.job_id, f"It could not be queued. {errortext.describe(error)}")
+            raise
         finally:
             entry.settle(accepted=accepted)
+        if entry.unwritten:
+            self.behind.schedule(entry)
         self.look_if_due()
 
     def require_room(self, run_after: datetime | None = None) -> float:
         """The seconds until a call with this ``run_after`` comes into the line. Raises if there is no place for it."""
-        delay = 0.0 if run_after is None else (run_after - self.now()).total_seconds()
         with self._lock:
-            if self._closing:
-                self._refuse_stopped()
-            # Counted here, and not asked of the queue, whose places are also taken by what is recovered.
-            free = max(self.options.workers - self._running, 0) if delay <= 0 else 0
-            if self._waiting >= self.options.buffer + free:
-                self._refused += 1
-                raise QueueFull(
-                    f"{self.options.buffer} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER "
-                    f"allows."
-                )
+            return self._require_room(run_after)
+
+    def _require_room(self, run_after: datetime | None) -> float:
+        delay = 0.0 if run_after is None else (run_after - self.now()).total_seconds()
+        if self._closing:
+            self._refuse_stopped()
+        options = self.options
+        # Counted here, and not asked of the queue, whose places are also taken by what is recovered.
+        free = max(options.workers - self._running, 0) if delay <= 0 else 0
+        if self._waiting >= options.buffer + free:
+            self._refused += 1
+            raise QueueFull(
+                f"{options.buffer} jobs are waiting in the backend {self.alias!r}, as many as its BUFFER allows."
+            )
         return delay
 
     def _refuse_stopped(self) -> None:
@@ -149,18 +143,19 @@ class Service:
 
     def _enqueue(self, entry: Entry) -> None:
         with self._lock:
-            delay = self.require_room(entry.call.run_after)
+            delay = self._require_room(entry.call.run_after)
             self._waiting += 1
             if not self._put(entry, delay):  # stopped in between, by a signal handler
                 self._waiting -= 1
                 self._refuse_stopped()
 
     def _put(self, entry: Entry, delay: float) -> bool:
-        return self.queue.enqueue(functools.partial(self._run, entry), priority=entry.call.priority, delay=delay)
+        return self.queue.enqueue(entry, priority=entry.call.priority, delay=delay)
 
     # --- running -------------------------------------------------------------------------------------------------
 
-    def _run(self, entry: Entry) -> None:
+    def run(self, entry: Entry) -> None:
+        """Called by the queue."""
         with self._lock:
             self._running += 1
             self._waiting -= not entry.recovered
@@ -246,6 +241,7 @@ class Service:
                 entry.tries += 1
                 self.recovery.look_again(entry, retry_delay(entry.tries))
                 return
+        self.behind.forget(entry)
         with self._lock:
             self._custody.pop(entry.key, None)
 
@@ -261,14 +257,18 @@ class Service:
         """As `JobQueue.stop`; what is left and durable stays so, and of other jobs it is recorded that they failed."""
         self.close()
         report = self.queue.stop(timeout, grace=grace)
-        self._give_up([job.args[0] for job in report.waiting if isinstance(job, functools.partial)])
+        self.behind.stop()
+        self._give_up([job for job in report.waiting if isinstance(job, Entry)])
         return report
 
     def _give_up(self, entries: list[Entry]) -> None:
         for entry in entries:
             if not entry.durable and not entry.done and entry.is_accepted(timeout=1.0):
                 entry.done = True
+                with contextlib.suppress(StatusUnavailable):  # as the next, which logs it
+                    entry.write(self.kit.store)
                 record_failed(self.kit, entry.key.job_id, _NEVER_BEGUN)
+                self.behind.forget(entry)
 
     def stats(self) -> BackendStats:
         stats: QueueStats = self.queue.stats()

@@ -17,7 +17,7 @@ from .baseviews import JSONView, KitView, PageView
 from .responses import json_body
 
 if TYPE_CHECKING:
-    from ..backends.service import BackendStats
+    from ..backends.stats import BackendStats
 
 
 def queues_of(kit_alias: str) -> list[BackendStats]:

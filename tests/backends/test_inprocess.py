@@ -332,7 +332,7 @@ def test_a_call_whose_marker_cannot_be_written_is_refused_and_recorded_as_that(b
 
 
 def test_a_call_that_was_refused_in_the_end_is_dropped_by_the_worker_that_has_it_already(backend, kit, monkeypatch):
-    monkeypatch.setattr("django_jobkit.backends.inprocess.record_failed", lambda *args: None)
+    monkeypatch.setattr("django_jobkit.backends.service.record_failed", lambda *args: None)
     kit.storage.fail("write", where="*/task.json")
     with pytest.raises(StorageUnavailable):
         note.enqueue("refused")
@@ -580,7 +580,7 @@ def test_the_requests_of_a_whole_tracked_job_are_at_most_five(quick, kit):
     kit.storage.calls.clear()
     kit.submit(summarize, "a.csv")
     stop_queues(PATIENCE)
-    assert kit.storage.calls == {"write": 3, "read": 1}
+    assert kit.storage.calls == {"write": 3}
 
 
 def test_with_markers_they_are_one_write_and_one_delete_more(backend, kit):
@@ -589,7 +589,7 @@ def test_with_markers_they_are_one_write_and_one_delete_more(backend, kit):
     kit.storage.calls.clear()
     kit.submit(summarize, "a.csv")
     stop_queues(PATIENCE)
-    assert kit.storage.calls == {"write": 4, "read": 1, "delete": 1}
+    assert kit.storage.calls == {"write": 4, "delete": 1}
 
 
 def test_connections_are_given_back_after_each_job(quick, monkeypatch):

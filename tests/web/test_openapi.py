@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from django_jobkit import urls
 from django_jobkit.access import FirstOf, StaffAccess
-from django_jobkit.backends.service import BackendStats
+from django_jobkit.backends.stats import BackendStats
 from django_jobkit.jobs import JobStatus, State, ids
 from django_jobkit.jobs.history import Searched
 from django_jobkit.jobs.paging import select_ids
