@@ -127,7 +127,7 @@ class JobKit:
         ``task`` is a function that `tracked` wraps, as its engine knows it: a Django task, a Celery task, or a
         function that hands it over. ``prefix`` begins a fresh ID (default: the command); ``fields`` are those of the
         status (``title``, ``owner``, ``retry_of``, …). Returns the ID at once; within a transaction of the default
-        database, the task is handed over when that commits.
+        database, the task is handed over when that commits, and after a rollback the job is ``failed``.
 
         Under an ID that is given, a job that has ended runs again; raises `JobExists` while it is queued or running,
         unless ``replace``. Raises `InvalidJobID`, `StatusUnavailable` when the record can't be written (nothing is

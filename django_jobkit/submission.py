@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
 from django.db import transaction
@@ -18,6 +20,13 @@ from .jobs.swap import NotSaved, Previous, Saved, swap
 
 if TYPE_CHECKING:
     from .kit import JobKit
+
+_DROPPED: Final = (
+    "It was never queued: the transaction in which it was submitted was not committed, or something else that waited "
+    "for the commit failed."
+)
+
+logger = logging.getLogger("django_jobkit.submission")
 
 _handing_over: ContextVar[Saved[Any] | None] = ContextVar("jobkit_handing_over", default=None)
 
@@ -50,8 +59,7 @@ def submit(
     status.extra.update(_members_for(task, args, kwargs))
     saved = record_queued(kit, job_id, status, replace=replace)
     if _in_transaction():
-        # The rows that the task is about must be there when it starts.
-        transaction.on_commit(lambda: _enqueue(kit, task, saved, args, kwargs))
+        _enqueue_on_commit(kit, task, saved, args, kwargs)
     else:
         _enqueue(kit, task, saved, args, kwargs)
     return job_id
@@ -102,6 +110,39 @@ def _members_for(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> M
     backend = get_backend() if callable(get_backend := getattr(task, "get_backend", None)) else None
     members = getattr(backend, "jobkit_members", None)
     return cast("Mapping[str, Any]", members(task, args, kwargs)) if callable(members) else {}
+
+
+def _enqueue_on_commit(
+    kit: JobKit, task: Any, saved: Saved[Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """The rows that the task is about must be there when it starts."""
+
+    def enqueue() -> None:
+        dropped.detach()
+        _enqueue(kit, task, saved, args, kwargs)
+
+    # Django tells nobody of a rollback, and just lets go of what waited for the commit.
+    dropped = weakref.finalize(enqueue, _record_dropped, kit, saved)
+    dropped.atexit = False
+    transaction.on_commit(enqueue)
+
+
+def _record_dropped(kit: JobKit, saved: Saved[Any]) -> None:
+    """Record that the job was never queued, if its record is still that of this submission."""
+    job_id, queued_at = saved.status.job_id, saved.status.queued_at
+
+    def decide(previous: Previous[Any]) -> Any:
+        prev = previous.status
+        if prev is None or prev.state != State.QUEUED or prev.queued_at != queued_at:
+            return None
+        next_ = prev.clone()
+        next_.state, next_.error = State.FAILED, _DROPPED
+        return next_
+
+    try:
+        swap(kit.store, job_id, decide, known=saved)
+    except NotSaved as error:
+        logger.warning("job %s was never queued, and can't be recorded so: %s", job_id, error.cause)
 
 
 def _enqueue(kit: JobKit, task: Any, saved: Saved[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusUnavailable
+from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusNotFound, StatusUnavailable
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.submission import handing_over
 from django_jobkit.tracking import tracked
@@ -189,6 +189,68 @@ def test_an_engine_that_refuses_at_the_commit_reaches_the_caller_too(kit, queue)
     with pytest.raises(ConnectionError), transaction.atomic():
         kit.enqueue(queue, job_id="a")
     assert kit.store.get("a").state == State.FAILED
+
+
+NEVER_QUEUED = "It was never queued: the transaction in which it was submitted was not committed,"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_whose_transaction_is_rolled_back_has_failed_and_does_not_wait_for_ever(kit, queue):
+    with transaction.atomic():
+        job_id = kit.enqueue(queue, ["a.csv"], title="A report")
+        transaction.set_rollback(True)
+    status = kit.store.get(job_id)
+    assert (status.state, status.title, queue.taken) == (State.FAILED, "A report", [])
+    assert status.error.startswith(NEVER_QUEUED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_so_has_one_whose_savepoint_is_rolled_back_and_no_other(kit, queue):
+    with transaction.atomic():
+        kept = kit.submit(queue, "kept")
+        with transaction.atomic():
+            lost = kit.submit(queue, "lost")
+            transaction.set_rollback(True)
+        assert (kit.store.get(lost).state, kit.store.get(kept).state) == (State.FAILED, State.QUEUED)
+    assert [taken[0] for taken in queue.taken] == [kept]
+    assert kit.store.get(kept).state == State.QUEUED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_so_has_one_that_comes_after_a_commit_hook_that_fails(kit, queue):
+    def submit_after_another_hook():
+        with transaction.atomic():
+            transaction.on_commit(lambda: 1 / 0)
+            kit.enqueue(queue, job_id="a")
+
+    with pytest.raises(ZeroDivisionError):
+        submit_after_another_hook()
+    assert kit.store.get("a").error.startswith(NEVER_QUEUED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rollback_does_not_touch_what_was_submitted_anew_or_has_begun(kit, queue, clock):
+    with transaction.atomic():
+        kit.enqueue(queue, job_id="a")
+        clock.advance(1)
+        kit.store.save("a", JobStatus(state=State.QUEUED, queued_at=clock.now))
+        kit.enqueue(queue, job_id="b")
+        kit.store.save("b", JobStatus(state=State.RUNNING))
+        kit.enqueue(queue, job_id="c")
+        kit.store.delete("c")
+        transaction.set_rollback(True)
+    assert (kit.store.get("a").state, kit.store.get("b").state) == (State.QUEUED, State.RUNNING)
+    with pytest.raises(StatusNotFound):
+        kit.store.get("c")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rollback_is_not_disturbed_by_a_storage_that_fails(kit, queue, storage, caplog):
+    with transaction.atomic():
+        job_id = kit.submit(queue)
+        storage.fail("write")
+        transaction.set_rollback(True)
+    assert f"job {job_id} was never queued, and can't be recorded so" in caplog.text
 
 
 def test_no_database_is_needed(kit, queue, monkeypatch):
