@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "backends": {"exceptions", "jobs", "inprocess", "conf", "kit", "submission", "tracking"},
     "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf", "engines"},
     "engines": set(),
-    "testing": {"exceptions", "jobs", "storages", "kit", "conf", "backends"},
+    "testing": {"exceptions", "jobs", "storages", "kit", "conf", "backends", "engines", "submission"},
 }
 FREE_OF_DJANGO = ("exceptions", "jobs", "inprocess")
 

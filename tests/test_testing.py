@@ -187,6 +187,7 @@ def test_a_task_of_the_in_process_backend_runs_at_once_as_well(eager):
     job_id = eager.submit(triple, 21)
     assert_job(job_id, state="succeeded", result=63, command="triple")
     assert set(eager.files) == {f"jobs/{job_id}/status.json"}
+    assert eager.store.get(job_id).extra["django_task"]["args"] == [21]  # by which it can be retried
 
 
 def test_async_jobs_run_as_well(eager):
