@@ -215,7 +215,7 @@ def test_within_a_transaction_that_is_rolled_back_the_job_never_runs(eager):
     with transaction.atomic():
         job_id = eager.submit(double, 21)
         transaction.set_rollback(True)
-    assert_job(job_id, state="queued", attempts=0)
+    assert_job(job_id, state="failed", attempts=0)
 
 
 def test_something_that_is_no_task_is_told_as_without_eager(eager):
