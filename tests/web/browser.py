@@ -1,27 +1,24 @@
-"""A headless browser that visits pages in a process of its own: Playwright's event loop and Django's database don't
-go together in one.
+"""A headless browser that all tests of a run share, each with windows of its own: no cookie and no file of another.
 
-As a script, reads a list of visits as JSON from standard input and prints what it found.
+It is driven from a process of its own (`browser_process`): Playwright's event loop and Django's database don't go
+together in one.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
+import select
 import subprocess
 import sys
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-# As root in a container, and without asking any host outside.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SCRIPT = Path(__file__).with_name("browser_process.py")
+LONGEST_STEP = 120.0
 
 
 @dataclass
@@ -49,58 +46,74 @@ class Sight:
     violations: list[str]
 
 
-def look_at(executable: str, visits: list[Visit], timeout: float = 120) -> list[Sight]:
+class Browser:
+    """A running browser. Takes one step after the other, each a line of JSON that is answered by another."""
+
+    def __init__(self, executable: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), executable], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        atexit.register(self.close)
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def do(self, step: str, *args: Any) -> Any:
+        """What came of the step; an AssertionError says what went wrong in it."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps([step, *args]) + "\n")
+        stdin.flush()
+        ready, _, _ = select.select([stdout], [], [], LONGEST_STEP)
+        line = stdout.readline() if ready else ""
+        if not line:
+            self.close()
+            raise AssertionError(f"the browser has {'gone' if ready else 'not answered'}: {step} {args}")
+        answer = json.loads(line)
+        assert "error" not in answer, answer["error"]
+        return answer["value"]
+
+    def close_windows(self, key: int) -> None:
+        """Close what was opened. After the last, no server has a connection to the browser any more."""
+        if self.do("close", key) == 0:
+            for thread in threading.enumerate():
+                # A live server's, which uses this thread's database until its connection is closed.
+                if thread.name.endswith("(process_request_thread)"):
+                    thread.join(5)
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()  # is its end
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+_browsers: dict[str, Browser] = {}
+
+
+def running(executable: str) -> Browser:
+    """The browser of this program, started by whoever needs it first, and again where it has crashed."""
+    browser = _browsers.get(executable)
+    if browser is None or not browser.runs:
+        browser = _browsers[executable] = Browser(executable)
+    return browser
+
+
+def look_at(executable: str, visits: list[Visit]) -> list[Sight]:
     """Visit all these pages, one after the other."""
-    done = subprocess.run(
-        [sys.executable, __file__, executable],
-        input=json.dumps([asdict(visit) for visit in visits]),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [Sight(**sight) for sight in json.loads(done.stdout)]
-
-
-def main(executable: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import sync_playwright
-
-    axe = Axe()
-    sights = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        for visit in (Visit(**visit) for visit in json.load(sys.stdin)):
-            context = browser.new_context(
-                viewport={"width": visit.width, "height": 800},
-                color_scheme="dark" if visit.dark else "light",
-                java_script_enabled=visit.scripts,
-            )
-            context.add_cookies([{"name": n, "value": v, "url": visit.url} for n, v in visit.cookies.items()])
-            page = context.new_page()
-            faults: list[str] = []
-            page.on("console", lambda message, faults=faults: message.type == "error" and faults.append(message.text))
-            page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
-            page.goto(visit.url)
-            seen = list(faults)  # axe has styles of its own, which the policy forbids
-            found = (
-                axe.run(page, options={"resultTypes": ["violations"]}).response["violations"] if visit.scripts else []
-            )
-            violations = [
-                f"{violation['id']}: {violation['help']}: {node['html'][:300]} {node.get('failureSummary', '')}"
-                for violation in found
-                for node in violation["nodes"]
-            ]
-            overflow = page.evaluate(OVERFLOW) if visit.scripts else 0
-            if visit.screenshot:
-                Path(visit.screenshot).parent.mkdir(parents=True, exist_ok=True)
-                page.screenshot(path=visit.screenshot, full_page=True)
-            sights.append(Sight(visit.url, page.title(), seen, overflow, violations))
-            context.close()
-        browser.close()
-    print(json.dumps([asdict(sight) for sight in sights]))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    browser = running(executable)
+    key = browser.do("open_windows")
+    try:
+        return [Sight(**browser.do("visit", key, asdict(visit))) for visit in visits]
+    finally:
+        if browser.runs:
+            browser.close_windows(key)
