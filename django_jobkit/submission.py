@@ -7,12 +7,13 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
 from django.db import transaction
 
-from .exceptions import JobExists, StatusCorrupt, VersionConflict
+from .exceptions import JobExists, StatusCorrupt, StatusUnavailable, VersionConflict
 from .jobs import State, Status, errortext, ids
 from .jobs.files import ABSENT
 from .jobs.recorder import is_alive
@@ -128,21 +129,36 @@ def _enqueue_on_commit(
 
 
 def _record_dropped(kit: JobKit, saved: Saved[Any]) -> None:
-    """Record that the job was never queued, if its record is still that of this submission."""
-    job_id, queued_at = saved.status.job_id, saved.status.queued_at
+    job_id = saved.status.job_id
+    try:
+        record_never_begun(kit, job_id, saved.status.queued_at, _DROPPED, known=saved)
+    except StatusUnavailable as error:
+        extra = {"job_id": job_id}
+        logger.warning("job %s was never queued, and can't be recorded so: %s", job_id, error, extra=extra)
+
+
+def record_never_begun(
+    kit: JobKit, job_id: str, queued_at: datetime | None, error: str, *, known: Saved[Any] | None = None
+) -> None:
+    """Record that the submission of this time failed, with all that its record says, if that still stands there.
+
+    ``known`` is as for `swap`. Raises `StatusUnavailable`.
+    """
 
     def decide(previous: Previous[Any]) -> Any:
+        if isinstance(previous.error, StatusUnavailable):
+            raise previous.error
         prev = previous.status
         if prev is None or prev.state != State.QUEUED or prev.queued_at != queued_at:
             return None
         next_ = prev.clone()
-        next_.state, next_.error = State.FAILED, _DROPPED
+        next_.state, next_.error = State.FAILED, error
         return next_
 
     try:
-        swap(kit.store, job_id, decide, known=saved)
-    except NotSaved as error:
-        logger.warning("job %s was never queued, and can't be recorded so: %s", job_id, error.cause)
+        swap(kit.store, job_id, decide, known=known)
+    except NotSaved as failure:
+        raise failure.cause from None
 
 
 def _enqueue(kit: JobKit, task: Any, saved: Saved[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -113,7 +113,7 @@ class InProcessBackend(BaseTaskBackend):
         `StatusUnavailable` or `StatusCorrupt` where that can't be told; `NoSuchTask` if the task's code is gone.
         """
         try:
-            status = processwide.service_of(self).behind.find(result_id) or self.kit.store.get(result_id)
+            status = processwide.unwritten(self.alias, result_id) or self.kit.store.get(result_id)
         except (StatusNotFound, InvalidJobID) as error:
             raise TaskResultDoesNotExist(result_id) from error
         call = call_in(status)

@@ -70,6 +70,12 @@ def service_of(backend: InProcessBackend) -> Service:
     return service
 
 
+def unwritten(alias: str, job_id: str) -> Any:
+    """The status of a job that this process has accepted, and that has no record yet; None for any other."""
+    service = _process.services.get(alias)
+    return None if service is None else service.behind.find(job_id)
+
+
 def stats_of(alias: str, options: Options) -> BackendStats:
     """The counts of one backend, also where this process has not used it yet."""
     service = _process.services.get(alias)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -22,7 +21,7 @@ from django_jobkit.exceptions import (
 from django_jobkit.inprocess import JobQueue, QueueState, QueueStats, StopReport
 from django_jobkit.jobs import errortext
 from django_jobkit.kit import JobKit, jobkits
-from django_jobkit.submission import record_failed, record_queued
+from django_jobkit.submission import record_failed, record_never_begun, record_queued
 
 from .compat import TaskResult, task_enqueued
 from .entries import Entry
@@ -262,13 +261,21 @@ class Service:
         return report
 
     def _give_up(self, entries: list[Entry]) -> None:
+        trouble: Exception | None = None
         for entry in entries:
-            if not entry.durable and not entry.done and entry.is_accepted(timeout=1.0):
-                entry.done = True
-                with contextlib.suppress(StatusUnavailable):  # as the next, which logs it
+            if entry.durable or entry.done or not entry.is_accepted(timeout=1.0):
+                continue
+            entry.done = True
+            job_id = entry.key.job_id
+            try:
+                if trouble is None:  # else a process that is to end would wait for the storage again and again
                     entry.write(self.kit.store)
-                record_failed(self.kit, entry.key.job_id, _NEVER_BEGUN)
-                self.behind.forget(entry)
+                    record_never_begun(self.kit, job_id, entry.accepted_at, _NEVER_BEGUN, known=entry.saved)
+            except StatusUnavailable as error:
+                trouble = error
+            if trouble:
+                logger.error("job %s was never begun, and can't be recorded so: %s", job_id, trouble)
+            self.behind.forget(entry)
 
     def stats(self) -> BackendStats:
         stats: QueueStats = self.queue.stats()

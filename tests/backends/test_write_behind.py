@@ -262,8 +262,19 @@ def test_what_cannot_even_be_recorded_then_is_logged(unhurried, kit, caplog):
     threading.Timer(0.05, released.set).start()
     stop_queues(0, grace=PATIENCE)
     kit.storage.mend()
-    assert f"job '{job_id}' could not be recorded as 'failed'" in caplog.text
+    assert f"job {job_id} was never begun, and can't be recorded so" in caplog.text
     assert len(processwide.service_of(unhurried).behind) == 0
+
+
+def test_a_process_that_ends_asks_a_storage_that_fails_once_and_not_for_each_job(unhurried, kit, caplog):
+    keep_busy()
+    job_ids = [note.enqueue(number).id for number in range(5)]
+    kit.storage.fail("write", times=None, where="*/note-*")
+    kit.storage.calls.clear()
+    threading.Timer(0.05, released.set).start()
+    stop_queues(0, grace=PATIENCE)
+    assert kit.storage.calls["write"] == 2  # with the end of the one that ran
+    assert all(f"job {job_id} was never begun, and can't be recorded so" in caplog.text for job_id in job_ids)
 
 
 def test_the_thread_ends_with_the_queue_and_gives_back_its_connections(prompt, kit, monkeypatch):
