@@ -17,8 +17,9 @@ from django.utils.module_loading import import_string
 
 from . import conf, signals, submission
 from .jobs import IDListCache, JobHistory, Recorder, Status, StatusStore, TTLCache, ids
+from .jobs.cachecalls import Cache
 from .jobs.files import ABSENT, ANY, IfVersion, JobStorage
-from .jobs.guard import Cache, GuardedCache
+from .jobs.guard import GuardedCache
 from .jobs.store import under_job_dir
 from .storages import from_settings
 

@@ -1,4 +1,4 @@
-"""The life of one run, whichever engine calls it: `tracked` wraps the function, `Job` is what the function gets."""
+"""The life of one run, whichever engine calls it: `tracked` wraps the function, which gets a `Job`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-from django.core.files.base import ContentFile, File
-
 from .conf import DEFAULT_ALIAS
 from .engines import Engine, current_engine, engine_of, stop_requested
-from .exceptions import JobCancelled, PermanentJobError
+from .exceptions import PermanentJobError
+from .job import Job
 from .jobs import Recorder, State, errortext, ids
 from .jobs.recorder import Claim
 from .jobs.run import Run
 from .jobs.swap import NotSaved
-from .kit import JobKit, jobkits
+from .kit import jobkits
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,97 +32,6 @@ RESULT_LIMIT: Final = 64_000
 """Bytes of JSON that a function's return value may have to be recorded as the job's result."""
 
 _OWN_FRAMES: Final = str(Path(__file__).resolve().parent)
-
-
-class Job:
-    """A running job, as its function sees it. Its attributes may be set from any thread of the job.
-
-    What is set here is recorded in the background, at most once per PROGRESS_INTERVAL, and with the job's end.
-    """
-
-    def __init__(self, kit: JobKit, job_id: str, attempt: int) -> None:
-        self.kit = kit
-        self.job_id = job_id
-        self.attempt = attempt
-        """1 for the first run of the job, 2 and more for retries."""
-        self.outputs: list[str] = []
-        """Names of the files made, relative to the job's directory."""
-        self.result: Any = None
-        self._title = ""
-        self._current = 0
-        self._total = 0
-        self._message = ""
-        self._run: Run[Any] | None = None
-        self._stop = stop_requested.get()  # here, since the job's own threads have contexts of their own
-
-    @property
-    def title(self) -> str:
-        """What the job is about, for people; set it as soon as it is known."""
-        return self._title
-
-    @title.setter
-    def title(self, value: str) -> None:
-        self._title = value
-        if self._run is not None:
-            self._run.touch()
-
-    def progress(self, current: int, total: int | None = None, message: str | None = None) -> None:
-        """Say how far the job is. May be called as often as one likes: it neither writes nor waits nor fails.
-
-        ``total`` and ``message`` stay as they were where they aren't given. The latest values are recorded within
-        PROGRESS_INTERVAL seconds, by a thread of the run's own, which renews the lease with them.
-        """
-        self._current = current
-        if total is not None:
-            self._total = total
-        if message is not None:
-            self._message = message
-        run = self._run
-        if run is not None and not run.dirty:
-            run.touch()
-
-    def save_output(self, name: str, content: bytes | str | File[Any]) -> str:
-        """Write a file into the job's directory, list it in ``outputs``, and return its name.
-
-        ``name`` is relative to the job's directory; a file of that name, as of an earlier attempt, is replaced.
-        Raises ValueError for a name that would lead out of it, and what the storage raises.
-        """
-        path = self.kit.output_name(self.job_id, name)
-        data = (
-            content.encode() if isinstance(content, str) else content.read() if isinstance(content, File) else content
-        )
-        if isinstance(data, str):
-            data = data.encode()
-        self.kit.storage.write(path, data)
-        if name not in self.outputs:
-            self.outputs.append(name)
-        return name
-
-    def read_file(self, name: str) -> ContentFile[bytes]:
-        """A file of the job's directory, as one that was stored there when the job was submitted."""
-        return ContentFile(self.kit.storage.read(self.kit.output_name(self.job_id, name)).data, name=name)
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the job is to end: its lease is lost, it was deleted, or its queue is stopping. Look often."""
-        return (self._run is not None and self._run.lost.is_set()) or (self._stop is not None and self._stop())
-
-    def check_cancelled(self) -> None:
-        """Raise `JobCancelled` if the job is `cancelled`."""
-        if self.cancelled:
-            raise JobCancelled("The job was told to end before it was done.")
-
-    def _write_into(self, status: Any) -> None:
-        values = {
-            "title": _text(self._title) or status.title,
-            "progress_current": _count(self._current),
-            "progress_total": _count(self._total),
-            "progress_message": _text(self._message),
-            "outputs": [_text(name) for name in self.outputs],
-        }
-        for name, value in values.items():
-            if hasattr(status, name):
-                setattr(status, name, value)
 
 
 def tracked(
@@ -214,7 +122,7 @@ class _Tracker:
         self.job = job
         self.run = run
         self.engine = engine
-        job._run = run
+        job.belongs_to(run)
 
     def accepted(self, result: Any) -> Any:
         """What the function has returned, or set as the job's result, once its engine has accepted that."""
@@ -286,23 +194,10 @@ def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
         return None
     job = Job(kit, job_id, claim.saved.status.attempts if claim.saved else 1)
     run = Run(
-        recorder, job_id, claim, begun, live=job._write_into, interval=kit.settings.progress_interval, logger=logger
+        recorder, job_id, claim, begun, live=job.write_into, interval=kit.settings.progress_interval, logger=logger
     )
     engine.started(claim.saved.status if claim.saved else None)
     return _Tracker(job, run, engine)
-
-
-def _count(value: Any) -> int:
-    """A number that a status file can hold; 0 for what is none."""
-    try:
-        return max(min(int(value), 2**63 - 1), -(2**63))
-    except (TypeError, ValueError, OverflowError):
-        return 0
-
-
-def _text(value: object) -> str:
-    """Text that a status file can hold."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _recordable(job_id: str, result: Any) -> Any:

@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "submission": {"exceptions", "jobs"},
     "kit": {"exceptions", "jobs", "storages", "conf", "signals", "submission"},
     "backends": {"exceptions", "jobs", "inprocess", "conf", "kit", "submission", "tracking"},
-    "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf", "engines"},
+    "tracking": {"exceptions", "jobs", "inprocess", "kit", "conf", "engines", "job"},
+    "job": {"exceptions", "jobs", "kit", "engines"},
     "engines": set(),
     "testing": {"exceptions", "jobs", "storages", "kit", "conf", "backends", "engines", "submission"},
 }

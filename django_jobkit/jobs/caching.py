@@ -10,8 +10,9 @@ from typing import Final, Generic, TypeVar, cast, overload
 
 from ..exceptions import InvalidJobID
 from . import ids
+from .cachecalls import Cache
 from .cacheformat import safe_name
-from .guard import Cache, CacheAway, GuardedCache, guarded, seconds
+from .guard import CacheAway, GuardedCache, guarded, seconds
 from .idlist import DEFAULT_LIST_TTL, IDListCache
 
 __all__ = ["DEFAULT_LIST_TTL", "DEFAULT_TTL", "IDListCache", "TTLCache"]

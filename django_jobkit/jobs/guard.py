@@ -16,9 +16,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from ..exceptions import KeysNotListable
+from . import cachecalls
+from .cachecalls import Cache, NoAnswer
 
 T = TypeVar("T")
 
@@ -28,30 +30,10 @@ RETRY_AFTER: Final = 5.0
 _SLOW_MISS: Final = 2.0  # a miss carries no data: one that takes longer (seconds) is a hidden timeout
 _CHEAP: Final = 0.2  # a failure quicker than this (seconds) may be risked again for an invalidation
 _MOST_OWED: Final = 100_000  # keys; some 20 MB
-_DELETE_AT_ONCE: Final = 1000
-_PROBE: Final = "jobkit:probe"
-
-
-class Cache(Protocol):
-    """The methods used of a cache: those of Django's, with keys that every backend accepts."""
-
-    def get(self, key: str, default: object = None) -> object: ...
-    def get_many(self, keys: list[str]) -> Mapping[str, object] | None: ...
-    def set(self, key: str, value: object, timeout: float | None = None) -> object: ...
-    def set_many(self, data: dict[str, object], timeout: float | None = None) -> object: ...
-    def add(self, key: str, value: object, timeout: float | None = None) -> bool | None: ...
-    def incr(self, key: str) -> int: ...
-    def touch(self, key: str, timeout: float | None = None) -> object: ...
-    def delete(self, key: str) -> bool | None: ...
-    def delete_many(self, keys: list[str]) -> object: ...
 
 
 class CacheAway(Exception):
     """There is no cache, it has just failed, or it is being left alone. Do without it."""
-
-
-class _NoAnswer(Exception):
-    """The cache swallowed its own failure."""
 
 
 class GuardedCache:
@@ -111,11 +93,11 @@ class GuardedCache:
 
     def add(self, key: str, value: object, ttl: float | None) -> bool:
         """Store the value unless there is one; whether it was stored."""
-        return self._ask("add", lambda cache: _add(cache, key, value, ttl))
+        return self._ask("add", lambda cache: cachecalls.add(cache, key, value, ttl))
 
     def count_up(self, key: str) -> int:
         """Add 1 to a number that never expires and begins at 0; its new value."""
-        return self._ask("incr", lambda cache: _count_up(cache, key))
+        return self._ask("incr", lambda cache: cachecalls.count_up(cache, key))
 
     def set(self, key: str, value: object, ttl: float) -> None:
         """Store the value for ``ttl`` seconds, or see to it that no older one is found later."""
@@ -132,7 +114,7 @@ class GuardedCache:
         def ask(cache: Cache) -> None:
             # None is a hidden failure, or a cache with sloppy manners: only `add` can tell which.
             if cache.delete(key) is None:
-                _add(cache, _PROBE, 1, 1)
+                cachecalls.add(cache, cachecalls.PROBE, 1, 1)
                 cache.delete(key)
 
         self._change("delete", [key], ask)
@@ -233,7 +215,7 @@ class GuardedCache:
             self._retry_at = now + self._retry_after
             era = self._era
             owed = dict(self._owed)
-        self._attempt(era, "add", cache, lambda cache: _pay(cache, list(owed)))
+        self._attempt(era, "add", cache, lambda cache: cachecalls.delete_all(cache, list(owed)))
         return self._found(era, owed)
 
     def _found(self, era: int, paid: Mapping[str, int]) -> int:
@@ -276,31 +258,7 @@ class GuardedCache:
 
     def _check_speed(self, started: float) -> None:
         if self._clock() - started >= _SLOW_MISS:
-            raise _NoAnswer("it answered with nothing, and too slowly for that")
-
-
-def _add(cache: Cache, key: str, value: object, ttl: float | None) -> bool:
-    added = cache.add(key, value, timeout=ttl)
-    if added is None:
-        raise _NoAnswer("add answered None, as with IGNORE_EXCEPTIONS")
-    return bool(added)
-
-
-def _count_up(cache: Cache, key: str) -> int:
-    try:
-        number = cache.incr(key)
-    except ValueError:  # Django's way to say that there is no such number yet
-        _add(cache, key, 0, None)
-        number = cache.incr(key)
-    if not isinstance(number, int):
-        raise _NoAnswer("incr answered with no number")
-    return number
-
-
-def _pay(cache: Cache, owed: list[str]) -> None:
-    _add(cache, _PROBE, 1, 1)  # the one call whose failure nothing can hide
-    for start in range(0, len(owed), _DELETE_AT_ONCE):
-        cache.delete_many(owed[start : start + _DELETE_AT_ONCE])
+            raise NoAnswer("it answered with nothing, and too slowly for that")
 
 
 def guarded(cache: Cache | GuardedCache | None) -> GuardedCache:

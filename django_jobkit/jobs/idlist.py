@@ -47,9 +47,10 @@ from itertools import islice
 from typing import Final
 
 from ..exceptions import ListTimeout
+from .cachecalls import Cache
 from .cacheformat import decode, encode, safe_name
 from .flights import Flights
-from .guard import Cache, CacheAway, GuardedCache, guarded, seconds
+from .guard import CacheAway, GuardedCache, guarded, seconds
 
 DEFAULT_LIST_TTL: Final = 60.0
 """Seconds for which `IDListCache` keeps a list: the longest a new job that nobody announced stays invisible."""

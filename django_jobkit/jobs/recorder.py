@@ -91,9 +91,7 @@ class Recorder(Generic[S]):
                 self._held[ids.sanitize(job_id)] = claim.lease_id
         return claim is None
 
-    def claim(
-        self, job_id: str, status: S, *apply: Apply[S] | None, known: Saved[S] | None = None
-    ) -> Claim[S] | None:
+    def claim(self, job_id: str, status: S, *apply: Apply[S] | None, known: Saved[S] | None = None) -> Claim[S] | None:
         """As `begin`, for a caller who keeps the lease and the record by itself; None: do nothing.
 
         ``known`` is what the caller has saved last, as for `swap`: then nothing is read unless that has changed.

@@ -30,6 +30,7 @@ from django_jobkit.jobs.files import ABSENT, ANY, IfVersion, StoredFile
 from django_jobkit.storages.attempts import Absent, Answer, Call, Mismatch, Unclear, Wrong
 from django_jobkit.storages.faults import unavailable
 from django_jobkit.storages.names import tree_prefix
+from django_jobkit.storages.removal import Removal
 
 T = TypeVar("T")
 
@@ -45,17 +46,6 @@ class BucketStorage(Protocol):
     bucket_name: str | None
 
     def _normalize_name(self, name: str) -> str: ...
-
-
-class Removal:
-    """How far the removal of one page of objects has come."""
-
-    def __init__(self, entries: list[tuple[str, str]]) -> None:
-        self.pending = dict(entries)
-        """Key and version of what is still to be removed."""
-        self.removed = 0
-        self.changed = False
-        """Whether one of them has been written anew since it was listed."""
 
 
 class ObjectJobStorage(ABC):

@@ -33,7 +33,8 @@ from urllib3.exceptions import HTTPError
 from django_jobkit.jobs.files import ABSENT, ANY, CACHE_CONTROL, IfVersion, StoredFile, content_type
 from django_jobkit.storages.attempts import Absent, Answer, Call, Failed, Mismatch, Refused, Unclear, Wrong
 from django_jobkit.storages.faults import describe
-from django_jobkit.storages.objects import ObjectJobStorage, Removal
+from django_jobkit.storages.objects import ObjectJobStorage
+from django_jobkit.storages.removal import Removal
 from django_jobkit.storages.processes import PerProcess
 
 _REFUSED: Final = {429, 503}
