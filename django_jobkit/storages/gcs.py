@@ -23,8 +23,8 @@ from django_jobkit.jobs.files import ABSENT, ANY, CACHE_CONTROL, IfVersion, Stor
 from django_jobkit.storages.attempts import Absent, Answer, Call, Failed, Mismatch, Refused, Unclear, Wrong
 from django_jobkit.storages.faults import describe
 from django_jobkit.storages.objects import ObjectJobStorage
-from django_jobkit.storages.removal import Removal
 from django_jobkit.storages.processes import PerProcess
+from django_jobkit.storages.removal import Removal
 
 _BATCH: Final = 100
 """The most calls that the service takes in one batch."""

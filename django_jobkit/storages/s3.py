@@ -34,8 +34,8 @@ from django_jobkit.jobs.files import ABSENT, ANY, CACHE_CONTROL, IfVersion, Stor
 from django_jobkit.storages.attempts import Absent, Answer, Call, Failed, Mismatch, Refused, Unclear, Wrong
 from django_jobkit.storages.faults import describe
 from django_jobkit.storages.objects import ObjectJobStorage
-from django_jobkit.storages.removal import Removal
 from django_jobkit.storages.processes import PerProcess
+from django_jobkit.storages.removal import Removal
 
 _REFUSED: Final = {429, 503}
 _UNCLEAR: Final = {408, 500, 502, 504}
