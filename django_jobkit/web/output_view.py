@@ -19,7 +19,10 @@ from .responses import Answer, NoSuchOutput, OutputGone
 from .streaming import Pieces, StreamedFile
 
 POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-"""For a document that strangers may have written: it is shown as of no site, and runs and loads nothing."""
+"""For a document that strangers may have written: it is shown as of no site, and runs and loads nothing.
+
+Middleware that sets this header for all pages has to leave one that is there, as Django's own does.
+"""
 
 PLAYER_POLICY: Final = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; img-src data:"
 """For sound and films: the page that a browser makes for its player may load them, as a sandbox would not let it."""
