@@ -76,18 +76,12 @@ class Windows:
         self.faults.clear()
         page.goto(visit["url"])
         seen = list(self.faults)  # axe has styles of its own, which the policy forbids
-        found, overflow = [], 0
+        violations, overflow = [], 0
         if visit["scripts"]:
-            page.evaluate(axe_script())
-            found = page.evaluate(AXE)
+            violations = violations_on(page)
             overflow = page.evaluate(OVERFLOW)
         if visit["screenshot"]:
             save_screenshot(page, visit["screenshot"])
-        violations = [
-            f"{violation['id']}: {violation['help']}: {node['html'][:300]} {node.get('failureSummary', '')}"
-            for violation in found
-            for node in violation["nodes"]
-        ]
         return {
             "url": visit["url"],
             "title": page.title(),
@@ -99,6 +93,16 @@ class Windows:
     def close(self) -> None:
         for page in self.pages.values():
             page.context.close()
+
+
+def violations_on(page: Any) -> list[str]:
+    """What axe finds on the page as it stands, one line for each element."""
+    page.evaluate(axe_script())
+    return [
+        f"{violation['id']}: {violation['help']}: {node['html'][:300]} {node.get('failureSummary', '')}"
+        for violation in page.evaluate(AXE)
+        for node in violation["nodes"]
+    ]
 
 
 def axe_script() -> str:
@@ -208,6 +212,9 @@ class Tab:
 
     def faults(self) -> list[str]:
         return self.found + (self.page.evaluate("window.violations") if self.scripts else [])
+
+    def violations(self) -> list[str]:
+        return violations_on(self.page)
 
     def screenshot(self, path: str) -> None:
         save_screenshot(self.page, path)

@@ -72,5 +72,9 @@ class Tab:
         """What the console said, dialogs, requests to other sites, and breaches of the policy."""
         return list(self._do("faults"))
 
+    def violations(self) -> list[str]:
+        """What axe finds on the page as it stands, one line for each element. It has styles that the policy forbids."""
+        return list(self._do("violations"))
+
     def screenshot(self, path: Path) -> None:
         self._do("screenshot", str(path))
