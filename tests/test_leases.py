@@ -16,8 +16,8 @@ from django.core.files.storage import FileSystemStorage
 from django_jobkit.jobs import JobStatus, State, StatusStore
 from django_jobkit.storages import adapt
 from tests.leases.fleet import KILLS, LEASE
+from tests.storages.providers import google
 from tests.storages.servers import gcs_bucket, gcs_url  # noqa: F401
-from tests.storages.test_gcs import google
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from django_jobkit.backends.markers import Markers
 from django_jobkit.jobs import State
 from django_jobkit.kit import jobkits
 from tests.inprocess.helpers import eventually
+from tests.storages.providers import google
 from tests.storages.servers import gcs_bucket, gcs_url  # noqa: F401
-from tests.storages.test_gcs import google
 
 from .conftest import BACKEND
 from .site_tasks import PATIENCE, note, ran, released, started, until_told

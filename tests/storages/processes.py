@@ -9,9 +9,21 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-# A server forks the workers: quick, and never a copy of a process with threads.
+# A server forks the workers: quick, and never a copy of a process with threads. It has imported what takes eight of
+# them some seconds; where one of these isn't there, it goes without.
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["tests.storages.processes", "django.core.files.storage"])
+context.set_forkserver_preload(
+    [
+        "tests.storages.processes",
+        "tests.storages.providers",
+        "tests.storages.remote",
+        "django.core.files.storage",
+        "django_jobkit.storages.gcs",
+        "django_jobkit.storages.s3",
+        "storages.backends.gcloud",
+        "storages.backends.s3",
+    ]
+)
 
 
 def run_processes(work: Callable[..., Any], arguments: list[tuple[Any, ...]], *, timeout: float = 60.0) -> list[Any]:

@@ -1,22 +1,24 @@
 """What both object storages must do between an emulator and a proxy that breaks things.
 
-A subclass has the fixtures ``proxy`` (empty, in front of the emulator), ``make`` (an adapter through the proxy, with
-options) and ``direct`` (another adapter, straight to the emulator), and the provider's way to refuse: ``refusals``.
+A subclass has the provider's way to refuse (``refusals``) and to list (``listing``). Its module has the fixtures
+``emulator`` (an `Emulator`) and ``proxy`` (empty, in front of that one).
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
 
 from django_jobkit.exceptions import StorageMisconfigured, StorageUnavailable, VersionConflict
-from django_jobkit.storages import ABSENT, StoredFile
+from django_jobkit.storages import ABSENT, StoredFile, attempts
 from tests.storages.contract import NAME
 from tests.storages.processes import run_processes, run_threads
 from tests.storages.proxy import canned, hang, hang_in_body, lost, reset, status, truncated
@@ -64,22 +66,53 @@ def check_done(action: str, direct: Any, result: Any) -> None:
             assert list(direct.list_dirs("jobs")) == []
 
 
+@dataclass(frozen=True)
+class Emulator:
+    """A provider's service on loopback, and an empty bucket in it."""
+
+    provider: Callable[..., Any]
+    """Makes an adapter, given an address and a bucket: one of `tests.storages.providers`, for another process, too."""
+    url: str
+    bucket: str
+    quick_provider: Callable[..., Any] | None = None
+    """The same for this process, where there is a quicker way."""
+
+    def adapter(self, url: str = "", **options: Any) -> Any:
+        """One onto the emulator, or onto what else is at this address."""
+        make = self.quick_provider or self.provider
+        return make(url or self.url, options.pop("bucket", self.bucket), **options)
+
+    def reopen(self) -> Callable[[], Any]:
+        """Makes an adapter onto the emulator from scratch, in whatever process it is sent to."""
+        return functools.partial(self.provider, self.url, self.bucket)
+
+
 class RemoteStorageTests:
     refusals: ClassVar[dict[str, tuple[str, str]]]
 
-    @pytest.fixture
-    def storage(self, make):
-        return filled(make(timeout=10))
+    @pytest.fixture(autouse=True)
+    def _short_pauses(self, monkeypatch):
+        """How they grow is shown by the tests of `attempts`."""
+        monkeypatch.setattr(attempts, "_FIRST_PAUSE", 0.01)
 
     @pytest.fixture
-    def hasty(self, make):
+    def direct(self, emulator):
+        """An adapter straight to the emulator."""
+        return emulator.adapter()
+
+    @pytest.fixture
+    def storage(self, through):
+        return filled(through(timeout=10))
+
+    @pytest.fixture
+    def hasty(self, through):
         """With just enough time for one request that hangs and one that doesn't."""
-        return filled(make(timeout=2.5))
+        return filled(through(timeout=1.6))
 
     @pytest.fixture
-    def quick(self, make):
-        """With so little time that nothing helps against a server that hangs for ever."""
-        return filled(make(timeout=0.6))
+    def quick(self, through):
+        """With so little time that nothing helps against a server that is broken for ever."""
+        return filled(through(timeout=0.4))
 
     # Requests
 
@@ -145,7 +178,7 @@ class RemoteStorageTests:
     @pytest.mark.parametrize("action", ACTIONS)
     def test_what_could_not_connect_is_repeated(self, storage, proxy, direct, action):
         proxy.refuse_connections()
-        with_delay = threading.Timer(0.4, proxy.listen)
+        with_delay = threading.Timer(0.1, proxy.listen)
         with_delay.start()
         try:
             check_done(action, direct, ACTIONS[action](storage))
@@ -209,7 +242,7 @@ class RemoteStorageTests:
         started = time.monotonic()
         with pytest.raises(StorageUnavailable) as caught:
             ACTIONS[action](storage)
-        assert time.monotonic() - started < 3, "0.6 seconds is what it had, but the machine may be busy"
+        assert time.monotonic() - started < 3, "0.4 seconds are what it had, but the machine may be busy"
         assert not isinstance(caught.value, StorageMisconfigured)
         assert caught.value.__cause__ is not None
         assert "media" in str(caught.value)
@@ -238,9 +271,9 @@ class RemoteStorageTests:
         assert "'media'" in str(caught.value)
 
     @pytest.mark.parametrize("action", ACTIONS)
-    def test_a_wrong_bucket_is_never_no_jobs_and_never_not_found(self, make, action):
+    def test_a_wrong_bucket_is_never_no_jobs_and_never_not_found(self, through, action):
         """From the first call on, and also where the service doesn't say what it is that is missing."""
-        storage = make(bucket="no-such-bucket")
+        storage = through(bucket="no-such-bucket")
         storage.old_version = "1"
         with pytest.raises(StorageMisconfigured, match="no-such-bucket"):
             ACTIONS[action](storage)
@@ -272,9 +305,9 @@ class RemoteStorageTests:
         assert direct.read(NAME).data == b"theirs"
 
     @pytest.mark.parametrize("action", ["overwrite", "delete"])
-    def test_a_version_that_was_never_seen_is_not_touched_again(self, make, proxy, direct, action):
+    def test_a_version_that_was_never_seen_is_not_touched_again(self, through, proxy, direct, action):
         """Whether it is the one from before the call or a later one, nobody can tell."""
-        storage = make()
+        storage = through()
         direct.write(NAME, b"old or theirs")
         proxy.break_next(reset, "write delete")
         with pytest.raises(StorageUnavailable, match="not known"):
@@ -319,8 +352,8 @@ class RemoteStorageTests:
 
     # Removing trees
 
-    def test_a_tree_of_some_pages_is_removed_page_by_page(self, make, proxy):
-        storage = make()
+    def test_a_tree_of_some_pages_is_removed_page_by_page(self, through, proxy):
+        storage = through()
         storage.page = 10
         for number in range(25):
             storage.write(f"jobs/job-1/{number:02}.json", b"")
@@ -332,8 +365,8 @@ class RemoteStorageTests:
     # Threads and processes
 
     @pytest.mark.parametrize("concurrency", [4, 32])
-    def test_32_threads_share_the_connections_without_a_warning(self, make, proxy, caplog, concurrency):
-        storage = make(concurrency=concurrency)
+    def test_32_threads_share_the_connections_without_a_warning(self, through, proxy, caplog, concurrency):
+        storage = through(concurrency=concurrency)
         for number in range(8):
             storage.write(f"jobs/job-{number}/status.json", str(number).encode())
         caplog.set_level(logging.WARNING)
@@ -346,13 +379,14 @@ class RemoteStorageTests:
         run_threads(work, 32)
         assert [record.getMessage() for record in caplog.records] == []
 
-    def test_a_fork_after_use_reads_right_data_in_parent_and_child(self, storage, reopen):
+    def test_a_fork_after_use_reads_right_data_in_parent_and_child(self, storage, emulator):
         for number in range(20):
             storage.write(f"jobs/job-{number}/status.json", str(number).encode() * 100)
-        assert run_processes(read_on_both_sides_of_a_fork, [(reopen,)]) == [True]
+        assert run_processes(read_on_both_sides_of_a_fork, [(emulator.reopen(),)]) == [True]
 
 
 def filled(storage):
+    storage._client.get()  # not in the time of the first call
     storage.old_version = storage.write(NAME, b"old")
     return storage
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import urllib.parse
 import urllib.request
 
@@ -12,22 +11,12 @@ from django_jobkit.exceptions import StorageMisconfigured
 from django_jobkit.storages import adapt
 from tests.storages.contract import NAME, StorageContract
 from tests.storages.processes import run_threads
+from tests.storages.providers import google
 from tests.storages.proxy import hang, lost, reset, status, truncated
-from tests.storages.remote import RemoteStorageTests
+from tests.storages.remote import Emulator, RemoteStorageTests
 from tests.storages.servers import send
 
 pytestmark = [pytest.mark.component, pytest.mark.slow]
-
-
-def google(endpoint: str, bucket: str, *, timeout: float = 10.0, concurrency: int = 10, **options):
-    """An adapter for django-storages' own class, as STORAGES would make it; the client finds the emulator by itself."""
-    from storages.backends.gcloud import GoogleCloudStorage
-
-    os.environ["STORAGE_EMULATOR_HOST"] = endpoint
-    storage = GoogleCloudStorage(bucket_name=bucket, **options)
-    adapted = adapt(storage, timeout=timeout, concurrency=concurrency, alias="media")
-    adapted._client.get()  # the client reads the variable when it is made, and others may be made after this one
-    return adapted
 
 
 def error(code: int, message: str, reason: str) -> tuple[str, str]:
@@ -42,14 +31,24 @@ def environment(monkeypatch):
     monkeypatch.delenv("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", raising=False)
 
 
+@pytest.fixture
+def emulator(gcs_url, gcs_bucket):
+    return Emulator(google, gcs_url, gcs_bucket)
+
+
+@pytest.fixture
+def proxy(gcs_proxy):
+    return gcs_proxy
+
+
 class TestGoogleCloudStorage(StorageContract):
     @pytest.fixture
-    def storage(self, gcs_url, gcs_bucket):
-        return google(gcs_url, gcs_bucket)
+    def storage(self, emulator):
+        return emulator.adapter()
 
     @pytest.fixture
-    def reopen(self, gcs_url, gcs_bucket):
-        return functools.partial(google, gcs_url, gcs_bucket)
+    def reopen(self, emulator):
+        return emulator.reopen()
 
 
 class TestGoogleCloudStorageBehindAProxy(RemoteStorageTests):
@@ -60,25 +59,6 @@ class TestGoogleCloudStorageBehindAProxy(RemoteStorageTests):
         "429": error(429, "The object exceeded the rate limit for object mutation operations.", "rateLimitExceeded"),
         "503": error(503, "We encountered an internal error. Please try again.", "backendError"),
     }
-
-    @pytest.fixture
-    def proxy(self, gcs_proxy):
-        return gcs_proxy
-
-    @pytest.fixture
-    def make(self, proxy, gcs_bucket):
-        def make(bucket=gcs_bucket, **options):
-            return google(proxy.url, bucket, **options)
-
-        return make
-
-    @pytest.fixture
-    def direct(self, gcs_url, gcs_bucket):
-        return google(gcs_url, gcs_bucket)
-
-    @pytest.fixture
-    def reopen(self, gcs_url, gcs_bucket):
-        return functools.partial(google, gcs_url, gcs_bucket)
 
     def listing(self, count):
         def answer(request):
@@ -94,11 +74,6 @@ class TestGoogleCloudStorageBehindAProxy(RemoteStorageTests):
 
 
 # What only Google's has
-
-
-@pytest.fixture
-def through(gcs_proxy, gcs_bucket):
-    return functools.partial(google, gcs_proxy.url, gcs_bucket)
 
 
 @pytest.fixture
@@ -141,7 +116,7 @@ def test_keys_are_those_of_django_storages(through):
         assert file.read() == b"saved here"
 
 
-def test_a_subclass_that_makes_its_own_client_is_asked_for_it(gcs_proxy, gcs_bucket):
+def test_a_subclass_that_makes_its_own_client_is_asked_for_it(proxy, gcs_bucket):
     from google.auth.credentials import AnonymousCredentials
     from google.cloud.storage import Client
     from storages.backends.gcloud import GoogleCloudStorage
@@ -149,29 +124,29 @@ def test_a_subclass_that_makes_its_own_client_is_asked_for_it(gcs_proxy, gcs_buc
     class Private(GoogleCloudStorage):
         @functools.cached_property
         def client(self):
-            return Client("test", AnonymousCredentials(), client_options={"api_endpoint": gcs_proxy.url})
+            return Client("test", AnonymousCredentials(), client_options={"api_endpoint": proxy.url})
 
     django_storage = Private(bucket_name=gcs_bucket)
     shared = django_storage.client
     storage = adapt(django_storage)
     storage.write(NAME, b"1")
-    assert gcs_proxy.kinds() == ["write"]
+    assert proxy.kinds() == ["write"]
     assert storage._client.get() is not shared
     assert django_storage.client is shared
 
 
-def test_a_write_refused_for_coming_within_a_second_waits_and_succeeds(through, gcs_proxy):
+def test_a_write_refused_for_coming_within_a_second_waits_and_succeeds(through, proxy):
     storage = through()
     version = storage.write(NAME, b"1")
     refused = TestGoogleCloudStorageBehindAProxy.refusals["429"]
-    gcs_proxy.break_next(status(429, refused), "write", 3)
+    proxy.break_next(status(429, refused), "write", 3)
     assert storage.write(NAME, b"2", if_version=version) == storage.read(NAME).version
-    assert gcs_proxy.kinds() == ["write"] * 5 + ["read"]
+    assert proxy.kinds() == ["write"] * 5 + ["read"]
 
 
-def test_a_tree_is_removed_in_batches_of_100_that_spare_what_was_written_since(through, gcs_proxy, gcs_url, gcs_bucket):
-    storage, direct = through(), google(gcs_url, gcs_bucket)
-    gcs_proxy.emulates_batch = True
+def test_a_tree_is_removed_in_batches_of_100_that_spare_what_was_written_since(through, proxy, emulator):
+    storage, direct = through(), emulator.adapter()
+    proxy.emulates_batch = True
     run_threads(lambda n: [direct.write(f"jobs/job-1/{n}-{m}.json", b"") for m in range(50)], 5)
     rewritten = []
 
@@ -180,37 +155,37 @@ def test_a_tree_is_removed_in_batches_of_100_that_spare_what_was_written_since(t
         assert b"ifGenerationMatch=" in request.body
         handler.answer(forward(request))
 
-    gcs_proxy.break_next(rewrite_and_pass_on, "batch")
+    proxy.break_next(rewrite_and_pass_on, "batch")
     assert storage.delete_tree("jobs/job-1") == 250
     # The file written while the first batch was under way was spared, found by a second listing, and removed then.
-    assert gcs_proxy.kinds() == ["list", "batch", "batch", "batch", "list", "batch"]
+    assert proxy.kinds() == ["list", "batch", "batch", "batch", "list", "batch"]
     assert len(rewritten) == 1
     assert list(direct.list_dirs("jobs")) == []
 
 
 @pytest.mark.parametrize("fault", [reset, lost(), truncated, hang], ids=["reset", "lost", "truncated", "hangs"])
-def test_a_batch_without_an_answer_is_repeated_and_counts_what_it_removed(through, gcs_proxy, fault):
+def test_a_batch_without_an_answer_is_repeated_and_counts_what_it_removed(through, proxy, fault):
     storage = through(timeout=2)
-    gcs_proxy.emulates_batch = True
+    proxy.emulates_batch = True
     for number in range(5):
         storage.write(f"jobs/job-1/{number}.json", b"")
-    gcs_proxy.break_next(fault, "batch")
+    proxy.break_next(fault, "batch")
     assert storage.delete_tree("jobs/job-1") == 5
     assert list(storage.list_dirs("jobs")) == []
 
 
-def test_where_there_is_no_batch_objects_are_removed_one_by_one_and_batches_not_tried_again(through, gcs_proxy):
+def test_where_there_is_no_batch_objects_are_removed_one_by_one_and_batches_not_tried_again(through, proxy):
     storage = through(concurrency=4)
     for job in range(2):
         for number in range(5):
             storage.write(f"jobs/job-{job}/{number}.json", b"")
-    gcs_proxy.requests.clear()
+    proxy.requests.clear()
     assert storage.delete_tree("jobs/job-0") == 5
-    assert gcs_proxy.kinds() == ["list", "batch"] + ["delete"] * 5
-    assert all(request.query["ifGenerationMatch"] for request in gcs_proxy.requests if request.kind == "delete")
-    gcs_proxy.requests.clear()
+    assert proxy.kinds() == ["list", "batch"] + ["delete"] * 5
+    assert all(request.query["ifGenerationMatch"] for request in proxy.requests if request.kind == "delete")
+    proxy.requests.clear()
     assert storage.delete_tree("jobs/job-1") == 5
-    assert gcs_proxy.kinds() == ["list"] + ["delete"] * 5
+    assert proxy.kinds() == ["list"] + ["delete"] * 5
 
 
 def test_directory_markers_are_removed_and_not_counted(through, gcs_bucket):
@@ -221,12 +196,12 @@ def test_directory_markers_are_removed_and_not_counted(through, gcs_bucket):
     assert list(storage.list_dirs("jobs")) == []
 
 
-def test_the_bucket_is_looked_for_once_where_the_service_does_not_say_what_is_missing(through, gcs_proxy):
+def test_the_bucket_is_looked_for_once_where_the_service_does_not_say_what_is_missing(through, proxy):
     storage = through()
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
             storage.read(NAME)
-    assert gcs_proxy.kinds() == ["read", "list", "read"]
+    assert proxy.kinds() == ["read", "list", "read"]
 
 
 def test_missing_credentials_are_told_at_once(monkeypatch, tmp_path):

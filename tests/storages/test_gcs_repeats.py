@@ -6,7 +6,8 @@ import pytest
 
 from django_jobkit.jobs import JobStatus, Recorder, State, StatusStore
 from tests.jobs.fakes import Clock
-from tests.storages.test_gcs import environment, google  # noqa: F401  (a fixture for every test)
+from tests.storages.providers import google
+from tests.storages.test_gcs import environment  # noqa: F401  (a fixture for every test)
 
 pytestmark = [pytest.mark.component, pytest.mark.slow]
 

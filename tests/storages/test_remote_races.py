@@ -9,9 +9,8 @@ import pytest
 
 from django_jobkit.jobs import JobStatus, Recorder, State, StatusStore
 from tests.storages.processes import run_processes
+from tests.storages.providers import amazon, google
 from tests.storages.proxy import lost, reset, truncated
-from tests.storages.test_gcs import google
-from tests.storages.test_s3 import amazon
 
 pytestmark = [pytest.mark.component, pytest.mark.slow]
 
