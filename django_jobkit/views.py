@@ -20,6 +20,7 @@ from .web.delete_selected_view import JobDeleteSelectedView
 from .web.display import member, title_of
 from .web.history_views import JobHistoryView, JobListAPIView
 from .web.job_page import RELOAD_SECONDS, error_text, other_fields, raw_record, timeline_of
+from .web.links import RELOAD
 from .web.live import etag_of
 from .web.openapi import OpenAPIView
 from .web.output_view import JobOutputView
@@ -54,7 +55,7 @@ class JobDetailView(PageView):
         retry_of = member(status, "retry_of") or ""
         retried_as = retries.retried_as(status)
         reload_seconds = RELOAD_SECONDS.get(status.state)
-        reloads = reload_seconds is not None and request.GET.get("reload") != "off"
+        reloads = reload_seconds is not None and request.GET.get(RELOAD) != "off"
         status_url = self.links.to("status", self.job_id)
         return self.page(
             "job",
@@ -67,16 +68,18 @@ class JobDetailView(PageView):
             error=error_text(status.error),
             timeline=timeline_of(status, datetime.now(UTC)),
             reload_seconds=reload_seconds,
+            reload_url=self.links.list_query or "?",
+            no_reload_url=f"{self.links.list_query or '?'}{'&' if self.links.list_query else ''}{RELOAD}=off",
             live_url=status_url if reloads else "",
             etag=etag_of(file.data),
             queued_after=self.kit.settings.queued_warning,
-            retry_of_url=self.links.to("detail", retry_of) if ids.is_valid(retry_of) else "",
+            retry_of_url=self.links.to_job("detail", retry_of) if ids.is_valid(retry_of) else "",
             retried_as=retried_as,
-            retried_as_url=self.links.to("detail", retried_as) if ids.is_valid(retried_as) else "",
+            retried_as_url=self.links.to_job("detail", retried_as) if ids.is_valid(retried_as) else "",
             retry_seen=retries.seen_of(status),
             status_url=status_url,
-            delete_url=self.links.to("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
-            retry_job_url=self.links.to("retry", self.job_id) if self._may_retry(status) else "",
+            delete_url=self.links.to_job("delete", self.job_id) if self.may_with_job(Action.DELETE, status) else "",
+            retry_job_url=self.links.to_job("retry", self.job_id) if self._may_retry(status) else "",
         )
 
     def _may_retry(self, status: Status) -> bool:
@@ -98,14 +101,13 @@ class JobDeleteView(PageView):
             _("Delete job"),
             job=status,
             job_title=title_of(self.job_id, status),
-            detail_url=self.links.to("detail", self.job_id),
+            detail_url=self.links.to_job("detail", self.job_id),
         )
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         self.delete_job()
         messages.success(request, _("Job %(job_id)s has been deleted.") % {"job_id": self.job_id}, fail_silently=True)
-        query = request.GET.urlencode()  # of the history's page, where the link to here stands on it
-        return HttpResponseRedirect(f"{self.links.history}{query and '?'}{query}")
+        return HttpResponseRedirect(self.links.list)
 
     def about(self, answer: Answer, error: Exception) -> dict[str, Any]:
         return {**super().about(answer, error), "delete_url": "", "ask_to_delete": self._is_deletable(error)}

@@ -206,7 +206,7 @@ class PageView(KitView):
             "damage": damage,
             "damage_text": DAMAGES.get(damage, ""),
             "may_view": self.may(Action.VIEW),
-            "delete_url": self.links.to("delete", self.job_id)
+            "delete_url": self.links.to_job("delete", self.job_id)
             if damage and self.may_with_job(Action.DELETE, None)
             else "",
         }

@@ -65,12 +65,12 @@ class JobDeleteSelectedView(PageView):
     action = Action.DELETE
 
     def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        return HttpResponseRedirect(self._back())  # somebody who had to log in first: what they selected is lost
+        return HttpResponseRedirect(self.links.list)  # somebody who had to log in first: what they selected is lost
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         chosen = list(dict.fromkeys(request.POST.getlist(SELECTED)))
         settings = self.kit.settings
-        back = self._back()
+        back = self.links.list
         if not chosen:
             notices.tell(request, messages.WARNING, _("No job was selected."))
             return HttpResponseRedirect(back)
@@ -93,10 +93,6 @@ class JobDeleteSelectedView(PageView):
             parameter=SELECTED,
             back_url=back,
         )
-
-    def _back(self) -> str:
-        query = self.request.GET.urlencode()
-        return f"{self.links.history}{query and '?'}{query}"
 
     def _look_at(self, job_ids: Sequence[str]) -> list[Selected]:
         read = load_items(

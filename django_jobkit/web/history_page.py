@@ -72,12 +72,10 @@ def lines_of(
     may_delete: Callable[[str, Status | None], bool],
     doubt: Callable[[Status], str],
     now: datetime,
-    query: str = "",
 ) -> list[HistoryLine]:
     """The table's lines. Those ``may_delete`` says yes to can be selected; one that can't be read has a link for it.
 
-    ``doubt`` tells whether an unfinished job looks lost, as `staleness` does. ``query`` is the page's own, so that
-    whoever deletes comes back to it.
+    ``doubt`` tells whether an unfinished job looks lost, as `staleness` does.
     """
 
     def line_of(item: Any) -> HistoryLine:
@@ -86,12 +84,12 @@ def lines_of(
         problem = item.problem if isinstance(item, HistoryRow) else ""
         status = item.status if isinstance(item, HistoryRow) else item
         deletable = valid and may_delete(job_id, status if isinstance(status, Status) else None)
-        delete_url = links.to("delete", job_id) if deletable and problem in ("missing", "corrupt") else ""
+        delete_url = links.to_job("delete", job_id) if deletable and problem in ("missing", "corrupt") else ""
         return HistoryLine(
             job_id=job_id,
             status=status,
-            url=links.to("detail", job_id) if valid and problem != "missing" else "",
-            delete_url=f"{delete_url}?{query}" if delete_url and query else delete_url,
+            url=links.to_job("detail", job_id) if valid and problem != "missing" else "",
+            delete_url=delete_url,
             problem=problem,
             problem_text=PROBLEMS.get(problem, problem),
             doubt=doubt(status) if isinstance(status, Status) else "",

@@ -44,16 +44,14 @@ class JobHistoryView(PageView):
         filters = form.filters()
         owner = self.owner()
         page = self.kit.history.page(number, per_page, owner=owner, **filters)
-        query = request.GET.urlencode()
         lines = lines_of(
             page.items,
             self.links,
             may_delete=self._may_delete if self.may(Action.DELETE) else lambda job_id, status: False,
             doubt=self.doubt,
             now=datetime.now(UTC),
-            query=query,
         )
-        select_url = self.links.to("delete-selected") if any(line.selectable for line in lines) else ""
+        select_url = self.links.to_job("delete-selected", "") if any(line.selectable for line in lines) else ""
         return self.page(
             "history",
             _("Jobs"),
@@ -67,7 +65,7 @@ class JobHistoryView(PageView):
             commands=sorted({line.command for line in lines if line.command}),
             counts=counts_of(lines, request.GET),
             searched=searched_text(page.searched, oldest=not filters.get("newest_first", True), sees_all=owner is None),
-            select_url=f"{select_url}?{query}" if select_url and query else select_url,
+            select_url=select_url,
             queue_url=self.links.to("queue") if owner is None and queues_of(self.kit.alias) else "",
         )
 

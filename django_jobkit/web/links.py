@@ -33,18 +33,29 @@ ROUTES: Final = {
 }
 """Below the prefix, by name. No job ID begins with ``-``, so that fixed paths below ``-/`` never hide a job."""
 
+RELOAD: Final = "reload"
+"""The one parameter that a job's page has for itself."""
+
+_WITH_LIST: Final = frozenset({"history", "delete-selected", "detail", "delete", "retry"})
+"""Their query is that of the history, as the reader has left it: its filters and its page."""
+
 
 class Links:
-    """Makes the URLs that a page shows."""
+    """Makes the URLs that a page shows. ``list_query`` (``?…``, or empty) is what the reader's list was asked for."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.prefix: str | None = None
+        self.list_query = ""
         match = request.resolver_match
         if match is not None and match.app_names[-1:] == [APP_NAME] and match.url_name in ROUTES:
             parts = {part: match.kwargs.get(part, "") for part in ("job_id", "name")}
             own = ROUTES[match.url_name].format(**parts)
             # The slashes: where the site's own prefix takes any text, "//elsewhere/" would be another host's URL.
             self.prefix = escape_leading_slashes(escape_uri_path(request.path.removesuffix(own)))
+            if match.url_name in _WITH_LIST:
+                query = request.GET.copy()
+                query.pop(RELOAD, None)
+                self.list_query = f"?{query.urlencode()}" if query else ""
 
     def to(self, name: str, job_id: str = "", output: str = "") -> str:
         """The URL of this name, for a valid job ID and the name of an output where it has them.
@@ -62,7 +73,16 @@ class Links:
                 return reverse(f"admin:{APP_NAME}:{name}", args=args)
             raise
 
+    def to_job(self, name: str, job_id: str) -> str:
+        """As `to`, and from there back to the reader's list."""
+        return self.to(name, job_id) + self.list_query
+
     @property
     def history(self) -> str:
-        """For templates."""
+        """All jobs; for templates."""
         return self.to("history")
+
+    @property
+    def list(self) -> str:
+        """The history as the reader has left it; for templates."""
+        return self.history + self.list_query

@@ -101,7 +101,7 @@ class JobRetryView(PageView):
         return new_id
 
     def _to(self, job_id: str) -> HttpResponseBase:
-        return HttpResponseRedirect(self.links.to("detail", job_id))
+        return HttpResponseRedirect(self.links.to_job("detail", job_id))
 
     def _retried_before(self, new_id: str) -> HttpResponseBase:
         """To the job that another request has made, or back to this one, which runs or ran again itself."""

@@ -197,6 +197,23 @@ def test_a_failed_job_is_retried_by_keyboard(site, tab, scripts):
     page.until(f"location.pathname === '/jobs/{FAILED}/'")
 
 
+@pytest.mark.parametrize(("prefix", "scripts"), [("/jobs/", True), ("/jobs/", False), (ADMIN, True)])
+def test_a_job_is_deleted_from_its_page_and_one_is_back_on_the_filtered_list(site, tab, prefix, scripts):
+    numbered(site, 7)
+    query = "?q=chart&page=2&per_page=3"
+    page = tab(prefix + query, scripts=scripts)
+    for link, then in [(".jobkit-title", ".jobkit-job"), (".jobkit-head a", ".jobkit-actions")]:
+        focus(page, link)
+        page.press("Enter")
+        page.until_shown(then)
+    focus(page, ".jobkit-actions button")
+    page.press("Enter")
+    page.until_shown(".jobkit-table")
+    assert page.js("location.search") == query
+    assert titles(page) == ["Chart 2", "Chart 1", "Chart 0"]
+    quiet(page)
+
+
 @pytest.fixture
 def posts():
     """Counts POSTs."""

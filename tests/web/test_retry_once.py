@@ -86,10 +86,10 @@ def test_the_second_click_leads_to_the_job_that_the_first_has_made(staff, site):
 def test_the_old_job_says_what_it_was_retried_as_and_may_be_retried_again(staff, site):
     post(staff, seen(staff))
     html = page(staff)
-    assert '<dt>Retried as</dt><dd><a href="/jobs/again-1/">again-1</a>' in html
+    assert '<dt>Retried as</dt><dd><a href="/jobs/again-1/"><bdi>again-1</bdi></a>' in html
     assert "Retry again</button>" in html
     assert post(staff, seen(staff))["Location"] == "/jobs/again-2/"
-    assert "again-2</a>" in page(staff)
+    assert "again-2</bdi></a>" in page(staff)
     assert (site.store.get(JOB_ID).state, site.store.get(JOB_ID).error) == (State.FAILED, "disk full")
 
 
