@@ -44,7 +44,7 @@ class Shared:
         cursor = -1
         while cursor != 0:
             cursor, found = self.redis.sscan(self.jobs, max(cursor, 0), count=20)
-            pause(0.004)
+            pause(0.002)
             yield from found
 
 
