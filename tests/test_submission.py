@@ -34,21 +34,6 @@ class Queue:
 
 
 @pytest.fixture
-def clock(jobkit_clock):
-    return jobkit_clock
-
-
-@pytest.fixture
-def storage(jobkit_storage):
-    return jobkit_storage
-
-
-@pytest.fixture
-def kit(jobkit, clock):
-    return jobkit
-
-
-@pytest.fixture
 def queue():
     return Queue()
 

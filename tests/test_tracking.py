@@ -18,22 +18,6 @@ from django_jobkit.exceptions import (
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.tracking import Engine, engine_of, stop_requested, tracked
 
-
-@pytest.fixture
-def clock(jobkit_clock):
-    return jobkit_clock
-
-
-@pytest.fixture
-def storage(jobkit_storage):
-    return jobkit_storage
-
-
-@pytest.fixture
-def kit(jobkit, clock):
-    return jobkit
-
-
 fast = pytest.mark.jobkit(PROGRESS_INTERVAL=0.001)
 leased = pytest.mark.jobkit(LEASE=600, PROGRESS_INTERVAL=0.001)
 
