@@ -205,7 +205,7 @@ class TestRows:
         put(kit, job_id(1), started_at=NOON, finished_at=NOON + timedelta(seconds=65))
         put(kit, job_id(2), state=State.RUNNING, started_at=datetime.now(UTC) - timedelta(minutes=5, seconds=1))
         page = html(staff)
-        assert '<time datetime="PT65S">1 min 5 s</time>' in page
+        assert '<time datetime="PT65S"><bdi>1 min 5 s</bdi></time>' in page
         assert "5 min 1 s so far" in page
 
     def test_only_what_one_may_delete_can_be_selected(self, viewer, jobs, settings):
