@@ -9,6 +9,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.http import HttpRequest
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from .access import Action
 
@@ -48,6 +50,8 @@ def _note_in_admin(user_id: Any, kit: str, action: Action, job_id: str, title: s
 
     from .models import Job
 
+    with translation.override(settings.LANGUAGE_CODE):  # one language for a log that all read
+        outcome = _("Retried as %(job_id)s") % {"job_id": result} if result else ""
     try:
         with transaction.atomic():
             LogEntry.objects.create(
@@ -56,7 +60,7 @@ def _note_in_admin(user_id: Any, kit: str, action: Action, job_id: str, title: s
                 object_id=object_id(kit, job_id),
                 object_repr=(title or job_id)[:200],
                 action_flag=DELETION if action == Action.DELETE else CHANGE,
-                change_message=f"Retried as {result}" if result else "",
+                change_message=outcome,
             )
     except DatabaseError as error:
         logger.warning("not in the admin's log: %s", error, extra={"job_id": job_id})

@@ -69,6 +69,13 @@ def _may(kit: JobKit, request: HttpRequest, *job: Any) -> bool:
         return False
 
 
+def _group_separator() -> str:
+    """What stands between groups of three digits, where the site's templates write numbers so; else empty."""
+    text = str(formats.localize(1_234_567))
+    separator = text[1]
+    return separator if text == separator.join(["1", "234", "567"]) else ""
+
+
 def script_texts() -> str:
     """What the script of the pages says, as JSON, in the current language and time zone."""
     zone = re.sub(r"^([+-]\d\d)(\d\d)$", r"\1:\2", timezone.get_current_timezone_name())
@@ -80,6 +87,7 @@ def script_texts() -> str:
         "dates": {f"{day:%Y-%m-%d}": formats.date_format(day, "DATE_FORMAT") for day in days},
         "states": {str(state): str(label) for state, label in STATES.items()},
         "unknown": _("Unknown"),
+        "group": _group_separator(),
         "units": [[size, text % {"count": "{count}"}] for size, text in UNITS],
         "of": _("%(current)s of %(total)s") % {"current": "{current}", "total": "{total}"},
         "after": _("after %(duration)s") % {"duration": "{duration}"},

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import AnonymousUser
 from django.test import RequestFactory
+from django.utils import translation
 
 from django_jobkit import audit
 from django_jobkit.access import Action
@@ -67,3 +68,10 @@ def test_a_site_without_a_database_has_the_log_alone(monkeypatch, caplog):
     with caplog.at_level(logging.INFO, "django_jobkit.audit"):
         audit.record(asked_by(person), "default", Action.DELETE, "a", who="ann")
     assert len(caplog.records) == 1
+
+
+def test_the_admins_log_is_in_the_language_of_the_site(db, settings):
+    settings.LANGUAGE_CODE = "ja"
+    with translation.override("en"):  # that of the person
+        audit.record(asked_by(user("ann")), "default", Action.RETRY, "a", who="ann", result="job-2")
+    assert LogEntry.objects.get().get_change_message() == "ジョブ job-2 として再実行しました"

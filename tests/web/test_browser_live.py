@@ -88,6 +88,21 @@ def reach(tab, text: str) -> None:
     raise AssertionError(f"the Tab key doesn't reach {text!r}")
 
 
+def test_numbers_are_written_as_the_server_writes_them(site, tab, settings):
+    settings.USE_THOUSAND_SEPARATOR = True
+    numbers = {"progress_current": 1_234, "progress_total": 1_200_000}
+    save(site, state=State.RUNNING, attempts=1_000, **numbers)
+    page = tab()
+    before = [page.text(f"[data-jobkit={name}]") for name in ("count", "attempts")]
+    assert before == ["1,234 of 1,200,000", "1,000"]
+    save(site, state=State.RUNNING, attempts=1_001, **numbers, progress_message="Now")
+    page.until("document.querySelector('[data-jobkit=message]').textContent === 'Now'")
+    assert [page.text(f"[data-jobkit={name}]") for name in ("count", "attempts")] == ["1,234 of 1,200,000", "1,001"]
+    save(site, state=State.RUNNING, progress_current=999_999)
+    page.until("document.querySelector('[data-jobkit=count]').textContent === '999,999'")
+    quiet(page)
+
+
 def test_a_job_is_followed_to_its_outputs(site, tab):
     save(site, state=State.QUEUED)
     page = tab()

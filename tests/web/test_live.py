@@ -153,10 +153,18 @@ class TestTexts:
     def test_places_for_numbers_are_kept(self):
         texts = json.loads(script_texts())
         assert texts["of"] == "{current} of {total}"
+        assert texts["group"] == ""
         assert texts["after"] == "after {duration}"
         assert texts["runningFor"] == "for {duration}"
         assert texts["stale"].endswith("{time}.")
         assert [text for _, text in texts["units"]] == ["{count} d", "{count} h", "{count} min", "{count} s"]
+
+    @pytest.mark.parametrize(("language", "expected"), [("en", ","), ("de", "."), ("fr", "\xa0"), ("hi", "")])
+    def test_numbers_are_grouped_where_the_templates_group_them(self, settings, language, expected):
+        with translation.override(language):
+            assert json.loads(script_texts())["group"] == ""
+            settings.USE_THOUSAND_SEPARATOR = True
+            assert json.loads(script_texts())["group"] == expected
 
     def test_a_zone_without_a_name_is_an_offset_that_browsers_know(self):
         with timezone.override(timezone.get_fixed_timezone(90)):

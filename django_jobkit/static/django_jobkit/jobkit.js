@@ -17,6 +17,7 @@
 		const chars = [...text];
 		return visible(chars.length > limit ? chars.slice(0, limit - 1).join("") + "…" : text);
 	};
+	const digits = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, words.group);
 	const fill = (pattern, values) => pattern.replace(/{(\w+)}/g, (_, name) => values[name]);
 	const duration = (pattern, ms) => {
 		let left = Math.max(0, Math.floor(ms / 1000));
@@ -73,7 +74,7 @@
 				element.className = `jobkit-state jobkit-state-${known ? job.state : "other"}`;
 				(element.firstElementChild || element).textContent = label;
 			});
-			put("attempts", String(number("attempts")));
+			put("attempts", digits(number("attempts")));
 
 			const total = number("progress_total"), before = percent;
 			const current = Math.min(number("progress_current"), total || Infinity);
@@ -83,7 +84,9 @@
 				element.hidden = !total;
 				element.value = percent;
 			});
-			put("count", total ? fill(words.of, { current, total }) : current ? String(current) : "");
+			put("count", total
+				? fill(words.of, { current: digits(current), total: digits(total) })
+				: current ? digits(current) : "");
 			put("message", message);
 
 			const error = text("error"), lines = error.trim().split("\n");
