@@ -194,11 +194,11 @@ class Tab:
 
     def pass_time(self, milliseconds: int) -> None:
         # In steps, so that an answer can come in before the page's own patience is over, which passes as well.
-        while milliseconds > 0:
-            self.page.clock.run_for(min(milliseconds, 15_000))
+        for passed in range(0, milliseconds, 15_000):
+            self.page.clock.run_for(min(milliseconds - passed, 15_000))
             self._answers_come_in()
-            milliseconds -= 15_000
-        self.page.wait_for_timeout(150)  # for what nobody can wait for: that the page isn't replaced, say
+        # And for what nobody can wait for: that in minutes the page isn't replaced, say.
+        self.page.wait_for_timeout(150 if milliseconds > 60_000 else 20)
 
     def _answers_come_in(self) -> None:
         for _ in range(200):
