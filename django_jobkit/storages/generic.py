@@ -135,7 +135,8 @@ class GenericJobStorage:
         except FileNotFoundError:
             return True
         except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            # The last is Django's storage, which found no directory there and then one that had just been made.
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR):
                 return False
             raise
         return True

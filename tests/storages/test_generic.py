@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -65,6 +66,24 @@ class TestGenericOverRealDirectories(StorageContract):
     @pytest.fixture
     def storage(self, tmp_path):
         return GenericJobStorage(FileSystemStorage(tmp_path, allow_overwrite=True))
+
+
+def test_a_directory_that_is_made_anew_while_it_is_removed_is_emptied_again(tmp_path):
+    class Storage(FileSystemStorage):
+        made_anew = False
+
+        def delete(self, name):
+            if name != "jobs/job-1" or self.made_anew:
+                return super().delete(name)
+            # Django looks whether it is a directory, finds nothing, and takes it for a file.
+            self.made_anew = True
+            self.save(NAME, ContentFile(b"2"))
+            os.remove(self.path(name))
+
+    storage = GenericJobStorage(Storage(tmp_path, allow_overwrite=True))
+    storage.write(NAME, b"1")
+    assert storage.delete_tree("jobs/job-1") == 2
+    assert list(storage.list_dirs("jobs")) == []
 
 
 def test_it_says_that_it_cannot_swap_between_processes():
