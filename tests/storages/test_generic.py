@@ -73,12 +73,12 @@ def test_a_directory_that_is_made_anew_while_it_is_removed_is_emptied_again(tmp_
         made_anew = False
 
         def delete(self, name):
-            if name != "jobs/job-1" or self.made_anew:
-                return super().delete(name)
-            # Django looks whether it is a directory, finds nothing, and takes it for a file.
-            self.made_anew = True
-            self.save(NAME, ContentFile(b"2"))
-            os.remove(self.path(name))
+            if name == "jobs/job-1" and not self.made_anew:
+                # Django looks whether it is a directory, finds nothing, and takes it for a file.
+                self.made_anew = True
+                self.save(NAME, ContentFile(b"2"))
+                os.remove(self.path(name))
+            super().delete(name)
 
     storage = GenericJobStorage(Storage(tmp_path, allow_overwrite=True))
     storage.write(NAME, b"1")
