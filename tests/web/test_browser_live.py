@@ -313,7 +313,18 @@ def test_without_scripts_the_page_is_loaded_again(site, tab):
     page.screenshot(ARTIFACTS / "live" / "without-scripts.png")
 
 
-FIELDS = ("title", "error", "progress_message", "state", "command", "owner", "retry_of", "result", "a_member")
+FIELDS = (
+    "title",
+    "error",
+    "progress_message",
+    "state",
+    "command",
+    "owner",
+    "retry_of",
+    "retried_as",
+    "result",
+    "a_member",
+)
 
 
 def test_hostile_texts_stay_texts_when_they_arrive_live(site, tab):

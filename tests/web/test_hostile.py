@@ -20,6 +20,7 @@ FIELDS = [
     "progress_message",
     "owner",
     "retry_of",
+    "retried_as",
     "a_member",
     "result",
     "outputs",
