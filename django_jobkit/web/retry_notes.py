@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ..exceptions import JobKitError
 from ..jobs import StatusStore, retries
 from ..jobs.swap import NotSaved, Previous, Saved, swap
 from ..kit import JobKit
+
+_PAUSES: Final = (0.02, 0.05, 0.1, 0.2)
+"""Seconds in which a job is recorded that its engine has taken, if the record comes after that."""
 
 logger = logging.getLogger("django_jobkit.views")
 
@@ -48,7 +52,7 @@ class RetryNotes:
             self.kit.metadata_cache.delete(self.job_id)
 
 
-def link(kit: JobKit, new_id: str, old_id: str) -> None:
+def link(kit: JobKit, new_id: str, old_id: str, *, pause: Callable[[float], object] = time.sleep) -> None:
     """Have the new job's record say which job it is a retry of. What can't be recorded now is logged.
 
     A job that runs again under its own ID is left as it is, as is one whose class has no ``retry_of``.
@@ -56,16 +60,25 @@ def link(kit: JobKit, new_id: str, old_id: str) -> None:
     if new_id == old_id or not hasattr(kit.status_class, "retry_of"):
         return
 
+    is_there = False
+
     def decide(previous: Previous[Any]) -> Any:
+        nonlocal is_there
         if previous.error is not None:
             raise previous.error
+        is_there = previous.status is not None
         if previous.status is None or previous.status.retry_of == old_id:
-            return None  # a function may name a job that is recorded later
+            return None
         next_ = previous.status.clone()
         next_.retry_of = old_id
         return next_
 
     try:
         swap(kit.store, new_id, decide)
+        for seconds in _PAUSES:
+            if is_there:
+                return
+            pause(seconds)
+            swap(kit.store, new_id, decide)
     except (NotSaved, JobKitError) as error:
         logger.warning("job %a is not recorded as a retry of %a: %s", new_id, old_id, error, extra={"job_id": new_id})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.contrib import messages
@@ -51,7 +52,7 @@ class JobRetryView(PageView):
     action = Action.RETRY
     http_method_names = ["post", "options"]
 
-    pause = staticmethod(time.sleep)
+    pause: Callable[[float], object] = staticmethod(time.sleep)
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         notes = RetryNotes(self.kit, self.job_id)
@@ -85,7 +86,7 @@ class JobRetryView(PageView):
                 raise
             return self._failed(error, " ".join(error.messages) if isinstance(error, ValidationError) else "")
         notes.settle(held, new_id)
-        link(self.kit, new_id, self.job_id)
+        link(self.kit, new_id, self.job_id, pause=self.pause)
         who = self.kit.access.name_of(self.request)
         audit.record(self.request, self.kit.alias, Action.RETRY, self.job_id, who=who, title=title, result=new_id)
         text = _("This job is a retry of %(job_id)s.") % {"job_id": self.job_id}

@@ -74,7 +74,9 @@ def test_two_clicks_run_a_tracked_task_once_more_though_it_ends_between_them(bac
     assert eventually(lambda: kit.store.get(job_id).state == State.SUCCEEDED and len(ran) == 3)
 
 
-def test_two_clicks_make_one_job_of_any_other_task(backend, kit, click):
+@pytest.mark.parametrize("durable", [True, False])
+def test_two_clicks_make_one_job_of_any_other_task(tasks, kit, click, durable):
+    backend = tasks(DURABLE=durable)
     job_id = fail.enqueue("no").id
     finished(backend, job_id)
     seen = seen_of(kit.store.get(job_id))

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django_jobkit.exceptions import QueueFull
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.kit import jobkits
+from django_jobkit.views import JobRetryView
 from tests.web.conftest import JOB_ID, client_of, in_a_dict, put, user
 
 CALLS: list[tuple] = []
@@ -79,6 +80,29 @@ def test_a_link_that_is_there_is_not_written_again(staff, site):
     site.storage.calls.clear()
     post(staff)
     assert site.storage.calls == {"read": 2, "write": 2}  # the writes are of the old job: see test_retry_once
+
+
+def test_a_job_that_is_recorded_a_moment_later_is_linked_as_well(staff, site, monkeypatch):
+    RESULT[:] = ["again"]
+    pauses = []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            put(site, "again")
+
+    monkeypatch.setattr(JobRetryView, "pause", staticmethod(pause))
+    post(staff)
+    assert site.store.get("again").retry_of == JOB_ID
+    assert len(pauses) == 2
+
+
+def test_one_that_is_not_recorded_for_long_is_not_waited_for(staff, site, monkeypatch):
+    RESULT[:] = ["again"]
+    pauses = []
+    monkeypatch.setattr(JobRetryView, "pause", staticmethod(pauses.append))
+    assert post(staff)["Location"] == "/jobs/again/"
+    assert sum(pauses) < 0.5
 
 
 def test_a_job_can_run_again_under_its_own_id(staff, site):
