@@ -1,4 +1,4 @@
-"""The Japanese texts are complete, current and compiled, and reach the pages."""
+"""The Japanese texts, those of the example site too, are complete, current and compiled, and reach the pages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ import django_jobkit
 from tests.components import require_program
 
 PACKAGE = Path(django_jobkit.__file__).parent
+EXAMPLE = PACKAGE.parent / "example_project" / "filereport"
 CATALOG = Path("locale/ja/LC_MESSAGES/django.po")
 HOW = (
-    "In the directory django_jobkit: django-admin makemessages -l ja --no-wrap --no-obsolete --add-location file, "
+    "In the directory of the app: django-admin makemessages -l ja --no-wrap --no-obsolete --add-location file, "
     "translate what is new, then django-admin compilemessages -l ja"
 )
 # What a translation has to keep: values that are filled in, markup, and names that a program knows.
@@ -71,11 +72,17 @@ def read_po(path: Path) -> list[Entry]:
     return entries
 
 
+@pytest.fixture(scope="module", params=[(PACKAGE, 150), (EXAMPLE, 20)], ids=["package", "example"])
+def app(request) -> Path:
+    """The directory of an app with texts."""
+    directory, least = request.param
+    assert len(read_po(directory / CATALOG)) > least  # or the reader, not the catalog, is wrong
+    return directory
+
+
 @pytest.fixture(scope="module")
-def entries() -> list[Entry]:
-    found = read_po(PACKAGE / CATALOG)
-    assert len(found) > 150  # or the reader, not the catalog, is wrong
-    return found
+def entries(app) -> list[Entry]:
+    return read_po(app / CATALOG)
 
 
 def test_every_text_is_translated(entries):
@@ -95,19 +102,19 @@ def test_translations_keep_placeholders_and_markup(entries):
     assert wrong == []
 
 
-def test_the_compiled_catalog_is_that_of_the_text(entries):
-    with (PACKAGE / CATALOG.with_suffix(".mo")).open("rb") as file:
+def test_the_compiled_catalog_is_that_of_the_text(app, entries):
+    with (app / CATALOG.with_suffix(".mo")).open("rb") as file:
         compiled = gettext.GNUTranslations(file)._catalog
     header = {"": compiled[""]}
     assert compiled == {entry.compiled_key: entry.translation for entry in entries} | header, HOW
 
 
 @pytest.mark.component
-def test_the_catalog_has_the_texts_of_the_source(entries, tmp_path):
+def test_the_catalog_has_the_texts_of_the_source(app, entries, tmp_path):
     for program in ("xgettext", "msguniq", "msgmerge"):
         require_program(program, "apt-get install gettext")
-    copy = tmp_path / "django_jobkit"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "locale"))
+    copy = tmp_path / app.name
+    shutil.copytree(app, copy, ignore=shutil.ignore_patterns("__pycache__", "locale"))
     (copy / "locale").mkdir()
     # -P: nothing there may be taken for a module of that name.
     command = [sys.executable, "-P", "-m", "django", "makemessages", "-l", "ja", "--no-wrap"]

@@ -7,22 +7,30 @@ from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.template.defaultfilters import filesizeformat
+from django.utils.functional import lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from . import samples
 from .analysis import KINDS, FileProblem, kind_of
+
+
+def _what_is_read() -> str:
+    most = filesizeformat(settings.REPORT_MAX_BYTES)
+    return gettext("%(kinds)s, at most %(most)s") % {"kinds": ", ".join(KINDS), "most": most}
 
 
 class ReportForm(forms.Form):
     """A file of one's own, or one that comes with the site. After `is_valid`, ``picked`` holds its name and bytes."""
 
     file = forms.FileField(
-        label="A file of your own",
+        label=_("A file of your own"),
         required=False,
-        help_text=f"{', '.join(KINDS)}, at most {filesizeformat(settings.REPORT_MAX_BYTES)}",
+        help_text=lazy(_what_is_read, str)(),
         widget=forms.FileInput(attrs={"accept": ",".join(KINDS)}),
     )
     sample = forms.ChoiceField(
-        label="Or one of these",
+        label=_("Or one of these"),
         required=False,
         choices=list(samples.SAMPLES.items()),
     )
@@ -34,7 +42,8 @@ class ReportForm(forms.Form):
             return None
         if (file.size or 0) > settings.REPORT_MAX_BYTES:
             most = filesizeformat(settings.REPORT_MAX_BYTES)
-            raise forms.ValidationError(f"The file has {filesizeformat(file.size or 0)}; at most {most} are read.")
+            text = gettext("The file has %(size)s; at most %(most)s are read.")
+            raise forms.ValidationError(text % {"size": filesizeformat(file.size or 0), "most": most})
         try:
             kind_of(file.name or "")
         except FileProblem as problem:
@@ -49,5 +58,5 @@ class ReportForm(forms.Form):
         elif sample := cleaned.get("sample"):
             self.picked = sample, samples.read(sample)
         elif not self.errors:
-            raise forms.ValidationError("Pick a file.")
+            raise forms.ValidationError(gettext("Pick a file."))
         return cleaned

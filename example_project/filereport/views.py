@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from django_jobkit.views import JobSubmitView
 
 from . import worker
@@ -14,7 +16,7 @@ class SubmitView(JobSubmitView):
 
     form_class = ReportForm
     template_name = "filereport/submit.html"
-    title = "New report"
+    title = _("New report")
 
     def get_context_data(self) -> dict[str, Any]:
         return {"samples": SAMPLES}

@@ -42,6 +42,15 @@ def test_from_the_form_over_the_jobs_page_to_the_history(staff):
     assert accepted.url in history
 
 
+def test_in_a_browser_that_wants_japanese_the_whole_site_is_in_japanese(staff):
+    page = staff.get("/", headers={"accept-language": "ja"}).text
+    for text in ("新しいレポート", "自分のファイル", "、最大 5.0", "短編小説", "レポートを作成", "ジョブ"):
+        assert text in page
+    refused = staff.post("/", headers={"accept-language": "ja"}).text
+    assert "ファイルを選んでください。" in refused
+    assert "ジョブはまだありません" in staff.get(reverse("jobkit:history"), headers={"accept-language": "ja"}).text
+
+
 def test_a_file_of_ones_own_wins_over_the_one_that_is_ticked(staff):
     post(staff, file=upload("mine.csv", b"a\n1\n"), sample="meeting-notes.md")
 
