@@ -214,7 +214,7 @@ def progress(number: int) -> None:
     job = Job(None, "a", 1)  # type: ignore[arg-type]  # no kit is needed to say how far one is
     claim = recorder.claim("a", begun)
     assert claim is not None
-    job._run = Run(recorder, "a", claim, begun, live=job._write_into, interval=3600)
+    job._run = Run(recorder, "a", claim, begun, live=job.write_into, interval=3600)
     job.progress(0, number, "Counting")
     medians = sorted(timeit.repeat(lambda: job.progress(1, number, "Counting"), number=number, repeat=9))
     print(f"  Job.progress        {medians[4] / number * 1e6:7.2f}   per call that writes nothing, median of nine")
