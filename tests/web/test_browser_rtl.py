@@ -118,7 +118,7 @@ def test_the_history_is_mirrored(opened, width):
 def test_a_jobs_page_is_mirrored(opened, width):
     page = opened(f"{DIGITS}/", width)
     check_frame(page)
-    frame, title, delete = (box(page, part) for part in (".jobkit", ".jobkit-head h1", ".jobkit-head > a"))
+    frame, title, delete = (box(page, part) for part in (".jobkit", ".jobkit-head h1", ".jobkit-head a"))
     assert frame["right"] - title["right"] < 2
     assert delete["left"] - frame["left"] < 2
     assert page.js("getComputedStyle(document.querySelector('pre.jobkit-error')).borderRightWidth") == "4px"
