@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,18 +29,27 @@ _DROPPED: Final = (
     "for the commit failed."
 )
 
+_LEFT_ALONE: Final = 10.0
+"""Seconds for which a storage that failed is not asked to record another job of a transaction that is rolled back."""
+
+_asked_again_at = 0.0
+
 logger = logging.getLogger("django_jobkit.submission")
 
 _handing_over: ContextVar[Saved[Any] | None] = ContextVar("jobkit_handing_over", default=None)
 
 
-def handing_over(job_id: str) -> Saved[Any] | None:
+def take_handed_over(job_id: str) -> Saved[Any] | None:
     """The ``queued`` record of this job, if it is being handed to its engine right here; None for any other.
 
-    An engine that is called with a job's ID then knows that the job is recorded, without reading.
+    An engine that is called with a job's ID then knows that the job is recorded, without reading. It gets this once,
+    and the job that it runs, which may have a copy of this context, doesn't.
     """
     saved = _handing_over.get()
-    return saved if saved is not None and saved.status.job_id == job_id else None
+    if saved is None or saved.status.job_id != job_id:
+        return None
+    _handing_over.set(None)
+    return saved
 
 
 def submit(
@@ -123,16 +134,22 @@ def _enqueue_on_commit(
         _enqueue(kit, task, saved, args, kwargs)
 
     # Django tells nobody of a rollback, and just lets go of what waited for the commit.
-    dropped = weakref.finalize(enqueue, _record_dropped, kit, saved)
-    dropped.atexit = False
+    dropped = weakref.finalize(enqueue, _record_dropped, kit, saved, os.getpid())
     transaction.on_commit(enqueue)
 
 
-def _record_dropped(kit: JobKit, saved: Saved[Any]) -> None:
+def _record_dropped(kit: JobKit, saved: Saved[Any], pid: int) -> None:
+    global _asked_again_at
+    if os.getpid() != pid:
+        return  # a child has let go of its copy
     job_id = saved.status.job_id
     try:
+        if time.monotonic() < _asked_again_at:
+            raise StatusUnavailable("The storage failed a moment ago.")  # a rollback isn't to wait for it many times
         record_never_begun(kit, job_id, saved.status.queued_at, _DROPPED, known=saved)
-    except StatusUnavailable as error:
+    except Exception as error:  # also what goes wrong since the process is ending
+        if time.monotonic() >= _asked_again_at:
+            _asked_again_at = time.monotonic() + _LEFT_ALONE
         extra = {"job_id": job_id}
         logger.warning("job %s was never queued, and can't be recorded so: %s", job_id, error, extra=extra)
 

@@ -196,8 +196,13 @@ def _begin(alias: str, job_id: str, command: str) -> _Tracker | None:
     run = Run(
         recorder, job_id, claim, begun, live=job.write_into, interval=kit.settings.progress_interval, logger=logger
     )
-    engine.started(claim.saved.status if claim.saved else None)
-    return _Tracker(job, run, engine)
+    tracker = _Tracker(job, run, engine)
+    try:
+        engine.started(claim.saved.status if claim.saved else None)
+    except BaseException as error:
+        tracker.failed(error)  # else the job would have a lease that is renewed for ever
+        raise
+    return tracker
 
 
 def _recordable(job_id: str, result: Any) -> Any:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from django_jobkit.exceptions import InvalidJobID, JobExists, StatusCorrupt, StatusNotFound, StatusUnavailable
 from django_jobkit.jobs import JobStatus, State
-from django_jobkit.submission import handing_over
+from django_jobkit.submission import take_handed_over
 from django_jobkit.tracking import tracked
 
 
@@ -31,6 +31,11 @@ class Queue:
         if self.refuses:
             raise self.refuses
         self.taken.append((job_id, args, kwargs))
+
+
+@pytest.fixture(autouse=True)
+def _no_outage_of_another_test(monkeypatch):
+    monkeypatch.setattr("django_jobkit.submission._asked_again_at", 0.0)
 
 
 @pytest.fixture
@@ -230,6 +235,27 @@ def test_a_rollback_does_not_touch_what_was_submitted_anew_or_has_begun(kit, que
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_child_process_that_lets_go_of_the_transaction_fails_nothing(kit, queue, monkeypatch):
+    with transaction.atomic():
+        job_id = kit.submit(queue)
+        with monkeypatch.context() as in_the_child:
+            in_the_child.setattr("os.getpid", lambda: -1)
+            transaction.get_connection().run_on_commit.clear()
+    assert kit.store.get(job_id).state == State.QUEUED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rollback_asks_a_storage_that_fails_once(kit, queue, storage):
+    with transaction.atomic():
+        for _ in range(3):
+            kit.submit(queue)
+        storage.fail("write", times=None)
+        storage.calls.clear()
+        transaction.set_rollback(True)
+    assert storage.calls == {"write": 1}
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_rollback_is_not_disturbed_by_a_storage_that_fails(kit, queue, storage, caplog):
     with transaction.atomic():
         job_id = kit.submit(queue)
@@ -259,7 +285,7 @@ class BackedQueue(Queue):
 
     def enqueue(self, job_id, *args, **kwargs):
         super().enqueue(job_id, *args, **kwargs)
-        self.seen = [handing_over(job_id), handing_over("another")]
+        self.seen = [take_handed_over(job_id), take_handed_over("another")]
 
 
 def test_the_tasks_backend_can_add_to_the_record_and_finds_it_when_it_gets_the_task(kit):
@@ -268,7 +294,7 @@ def test_the_tasks_backend_can_add_to_the_record_and_finds_it_when_it_gets_the_t
     assert kit.store.get("a").extra == {"call": ["a.csv"]}
     assert queue.seen[0].status.queued_at == kit.store.get("a").queued_at
     assert queue.seen[1] is None
-    assert handing_over("a") is None
+    assert take_handed_over("a") is None
 
 
 def test_what_the_backend_adds_stays_when_the_job_could_not_be_queued(kit):

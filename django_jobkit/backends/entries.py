@@ -12,6 +12,8 @@ from django_jobkit.exceptions import VersionConflict
 from django_jobkit.jobs import State, Status, StatusStore
 from django_jobkit.jobs.files import ABSENT
 from django_jobkit.jobs.swap import Saved
+from django_jobkit.kit import JobKit
+from django_jobkit.submission import record_never_begun
 
 from .calls import MEMBER, TaskCall
 from .markers import Key
@@ -26,8 +28,8 @@ class Entry:
     """
 
     __slots__ = (
-        *("_accepting", "abandoned", "accepted_at", "call", "command", "done", "durable", "key", "recording"),
-        *("recovered", "run", "saved", "tries", "unwritten"),
+        *("_accepting", "abandoned", "accepted_at", "call", "command", "done", "dropped", "durable"),
+        *("key", "recording", "recovered", "run", "saved", "tries", "unwritten"),
     )
 
     def __init__(
@@ -54,6 +56,7 @@ class Entry:
         self.unwritten = False
         self.recording = threading.Lock()
         """Held while its first record is written, be it ``queued`` or ``running``."""
+        self.dropped = False
         self.abandoned = not recovered  # until it is accepted
         self._accepting = threading.Lock()
         if not recovered:
@@ -66,10 +69,20 @@ class Entry:
     def __repr__(self) -> str:
         return f"<{self.call.path} of job {self.key.job_id}>"
 
-    def settle(self, *, accepted: bool) -> None:
-        """Let the worker go on that waits, to run it or to drop it."""
-        self.abandoned = not accepted
+    def settle(self, *, accepted: bool) -> bool:
+        """Let the worker go on that waits, to run it or to drop it; whether it is accepted, and not `dropped`."""
+        with self.recording:
+            self.abandoned = not accepted or self.dropped
         self._accepting.release()
+        return not self.abandoned
+
+    def drop(self, timeout: float) -> bool:
+        """Have it run no more. False for one that isn't accepted within ``timeout`` seconds, and then never is."""
+        if not self.is_accepted(timeout):
+            with self.recording:
+                self.dropped = True
+                return not self.abandoned
+        return True
 
     def is_accepted(self, timeout: float = -1) -> bool:
         """Whether it was accepted, as soon as that is settled; False if it isn't within ``timeout`` seconds."""
@@ -95,6 +108,18 @@ class Entry:
                 with contextlib.suppress(VersionConflict):
                     self.saved = Saved(status, store.save(self.key.job_id, status, if_version=ABSENT))
                 self.unwritten = False
+
+    def fail(self, kit: JobKit, error: str) -> None:
+        """Record, with one write, that it won't be run. Raises what `StatusStore.save` does, but for a conflict."""
+        with self.recording:
+            if self.unwritten:
+                status = self.queued(kit.status_class)
+                status.state, status.error = State.FAILED, error
+                with contextlib.suppress(VersionConflict):
+                    kit.store.save(self.key.job_id, status, if_version=ABSENT)
+                self.unwritten = False
+                return
+        record_never_begun(kit, self.key.job_id, self.accepted_at, error, known=self.saved)
 
     def take_known(self, status_class: type[Status]) -> Saved[Any] | None:
         """What a worker that begins it may take its record for, the first time that it does."""

@@ -14,7 +14,7 @@ from django_jobkit.exceptions import InvalidJobID, StatusNotFound
 from django_jobkit.inprocess import StopReport
 from django_jobkit.jobs import ids
 from django_jobkit.kit import JobKit, jobkits
-from django_jobkit.submission import handing_over
+from django_jobkit.submission import take_handed_over
 
 from . import checking, options, processwide
 from .calls import MEMBER, TaskCall, command_of, is_tracked
@@ -74,6 +74,17 @@ class InProcessBackend(BaseTaskBackend):
         other task gets a fresh ID. Raises `QueueFull`, `QueueStopped`, `ArgumentsRefused` and `StatusUnavailable` or
         `StorageUnavailable`; nothing was accepted then.
         """
+        return self._enqueue(task, args, kwargs, behind=not self.settings.durable)
+
+    def enqueue_recorded(
+        self, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[Any, Any]:
+        """`enqueue`, for a caller who leads somebody to the job's page: it has a record then, also without DURABLE."""
+        return self._enqueue(task, args, kwargs, behind=False)
+
+    def _enqueue(
+        self, task: Task[Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, behind: bool
+    ) -> TaskResult[Any, Any]:
         self._check(task)
         if is_tracked(task):
             return self._enqueue_job(task, args, kwargs)
@@ -84,7 +95,7 @@ class InProcessBackend(BaseTaskBackend):
         durable = self.settings.durable
         entry = Entry(Key(job_id, call.token), call, now, service.run, command=task.name, durable=durable)
         result = result_of_new(job_id, now, call, task)
-        service.accept(entry, result, behind=not durable)
+        service.accept(entry, result, behind=behind)
         return result
 
     def _enqueue_job(
@@ -92,7 +103,7 @@ class InProcessBackend(BaseTaskBackend):
     ) -> TaskResult[Any, Any]:
         """Accept a call of a tracked task, under an ID that may have been used before: it is recorded first."""
         job_id, args = self._job_id_in(task, args), args[1:]
-        saved = handing_over(job_id)
+        saved = take_handed_over(job_id)
         call = None if saved is None else call_in(saved.status)
         if call is None:
             call = TaskCall.of(task, args, kwargs)
@@ -113,13 +124,14 @@ class InProcessBackend(BaseTaskBackend):
         `StatusUnavailable` or `StatusCorrupt` where that can't be told; `NoSuchTask` if the task's code is gone.
         """
         try:
-            status = processwide.unwritten(self.alias, result_id) or self.kit.store.get(result_id)
+            job_id = ids.sanitize(result_id)
+            status = processwide.unwritten(self.settings.kit, job_id) or self.kit.store.get(job_id)
         except (StatusNotFound, InvalidJobID) as error:
             raise TaskResultDoesNotExist(result_id) from error
         call = call_in(status)
         if call is None:
             raise TaskResultDoesNotExist(result_id)
-        return result_of(ids.sanitize(result_id), status, call, call.task())
+        return result_of(job_id, status, call, call.task())
 
     async def aget_result(self, result_id: str) -> TaskResult[Any, Any]:
         """`get_result`, in a thread of its own."""

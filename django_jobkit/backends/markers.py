@@ -55,7 +55,10 @@ class Markers:
             data = self._kit.storage.read(self.name_of(key)).data
         except FileNotFoundError:
             return None
-        document = json.loads(data)
+        try:
+            document = json.loads(data)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
         if not isinstance(document, dict):
             raise ValueError("no JSON object")
         accepted_at = rfc3339.parse(str(document.get("accepted_at")))

@@ -70,10 +70,10 @@ def service_of(backend: InProcessBackend) -> Service:
     return service
 
 
-def unwritten(alias: str, job_id: str) -> Any:
-    """The status of a job that this process has accepted, and that has no record yet; None for any other."""
-    service = _process.services.get(alias)
-    return None if service is None else service.behind.find(job_id)
+def unwritten(kit: str, job_id: str) -> Any:
+    """The status of a job of this kit that this process has accepted, and that has no record yet; else None."""
+    services = [service for service in list(_process.services.values()) if service.options.kit == kit]
+    return next((status for service in services if (status := service.behind.find(job_id))), None)
 
 
 def stats_of(alias: str, options: Options) -> BackendStats:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _SHORTEST_DELAY: Final = 0.05
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
+_LAST_LOOK: Final = 1.0
+"""Seconds that a queue which stops waits for a look that is under way."""
 _BATCH: Final = 100
 """How many markers are read before the first of those that they tell of is handed over."""
 
@@ -88,11 +90,18 @@ class Recovery:
             self._handed_over -= 1
             self._changed.notify()
 
-    def stop(self) -> list[Entry]:
-        """Hand over no more; the entries that were left."""
+    def stop(self) -> None:
+        """Hand over no more."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
+
+    def take_left(self) -> list[Entry]:
+        """The entries that no worker has been given, after `stop`."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_LAST_LOOK)  # it may have one in hand
+        with self._changed:
             left = [*self._to_look_at, *(item[-1] for item in self._later), *(item[-1] for item in self._ready)]
             self._to_look_at.clear()
             self._later.clear()
@@ -104,7 +113,7 @@ class Recovery:
     def _wake(self) -> None:
         if self._stopped:
             return
-        if self._thread is not None:
+        if self._thread is not None and self._thread.is_alive():
             self._changed.notify()
             return
         thread = threading.Thread(target=self._work, name=f"jobkit-{self._service.alias}-recovery", daemon=True)
@@ -143,7 +152,7 @@ class Recovery:
                     return self._scan
                 if not (self._later or self._ready):
                     break
-                self._changed.wait(self._later[0][0] - now if self._later else None)
+                self._changed.wait(min(self._later[0][0] - now, threading.TIMEOUT_MAX) if self._later else None)
             self._thread = None
             return None
 
@@ -253,5 +262,10 @@ class Recovery:
 
     def _hand_over(self, entry: Entry) -> None:
         entry.recovered = True  # `has_begun` is to be called for it
-        if not self._service.run_recovered(entry):
-            self.has_begun()
+        handed_over = False
+        try:
+            handed_over = self._service.run_recovered(entry)
+        finally:
+            if not handed_over:  # the queue is full or stopping, or has no thread
+                self.has_begun()
+                self.look_again(entry, retry_delay(1))

@@ -28,4 +28,6 @@ def retry(job_id: str, status: Status, request: HttpRequest) -> str:  # noqa: AR
     if is_tracked(task):
         kit = jobkits[getattr(task.func, "jobkit_alias", DEFAULT_ALIAS)]
         return kit.enqueue(task, call.args, call.kwargs, job_id=job_id)
-    return str(task.enqueue(*call.args, **call.kwargs).id)
+    backend = task.get_backend()
+    enqueue = getattr(backend, "enqueue_recorded", backend.enqueue)
+    return str(enqueue(task, call.args, call.kwargs).id)

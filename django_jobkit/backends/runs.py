@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync
+from django.dispatch import Signal
 
 from django_jobkit.exceptions import (
     JobBusy,
@@ -150,7 +151,7 @@ class TaskRun(Engine):
         self.begun = status
         self.entry.unwritten = False
         self._release_record()
-        task_started.send_robust(sender=self.sender, task_result=self._result(status))
+        self._tell(task_started, status)
 
     def accept_result(self, result: Any) -> Any:
         return storable_result(self.call.path, result)
@@ -227,4 +228,10 @@ class TaskRun(Engine):
         return result_of(self.job_id, status, self.call, self.task)
 
     def _tell_finished(self, status: Status) -> None:
-        task_finished.send_robust(sender=self.sender, task_result=self._result(status))
+        self._tell(task_finished, status)
+
+    def _tell(self, signal: Signal, status: Status) -> None:
+        try:
+            signal.send_robust(sender=self.sender, task_result=self._result(status))
+        except BaseException:  # what ends a process, or a task, in those who listen: the job is none of theirs
+            logger.exception("job %s: somebody who listens to Django's tasks failed", self.job_id)

@@ -13,18 +13,16 @@ from django.db import connections
 from django_jobkit.exceptions import (
     QueueFull,
     QueueStopped,
-    StatusCorrupt,
-    StatusNotFound,
-    StatusUnavailable,
     StorageUnavailable,
 )
 from django_jobkit.inprocess import JobQueue, QueueState, QueueStats, StopReport
 from django_jobkit.jobs import errortext
 from django_jobkit.kit import JobKit, jobkits
-from django_jobkit.submission import record_failed, record_never_begun, record_queued
+from django_jobkit.submission import record_failed, record_queued
 
 from .compat import TaskResult, task_enqueued
 from .entries import Entry
+from .leftovers import LeftOver, clear_if_deleted
 from .markers import Key, Marker, Markers
 from .options import DEFAULT_LEASE, Options
 from .recovery import Recovery, retry_delay
@@ -33,7 +31,10 @@ from .stats import BackendStats
 from .write_behind import WriteBehind
 
 _SOONER: Final = 5.0  # seconds until a look that failed is made again
-_NEVER_BEGUN: Final = "The process that had accepted it stopped before it was begun. Submit it again."
+LAST_WORDS: Final = 5.0
+"""Seconds in which a process that ends may record which jobs it has lost."""
+_SETTLING: Final = 1.0
+"""Seconds that it gives a call which is just being accepted."""
 
 logger = logging.getLogger("django_jobkit.backends")
 
@@ -51,8 +52,9 @@ class Service:
         self.worker_id = worker_id
         self.queue = JobQueue(
             options.workers,
-            # Those that are recovered have been accepted before, and have places of their own.
-            options.buffer + options.workers,
+            # Those that are recovered have been accepted before, and have places of their own; and a worker is free
+            # again here a moment before it is in the queue.
+            options.buffer + 2 * options.workers,
             after_each=self.release_connections,
             exit_timeout=options.stop_timeout,
             name=f"jobkit-{alias}",
@@ -91,28 +93,35 @@ class Service:
         durable; then ``result`` is announced, and it may be begun. Raises `QueueFull` and `QueueStopped`, before
         anything is written, and what `record_queued` raises, and `StorageUnavailable`.
         """
-        accepted = recorded = False
+        self._enqueue(entry)
+        recorded = False
         try:
-            self._enqueue(entry)
-            if behind and not self.behind.failing:
-                self.behind.add(entry)
-            elif entry.saved is None:
-                status = entry.queued(self.kit.status_class)
-                entry.saved = record_queued(self.kit, entry.key.job_id, status)
-                recorded = True
-            if entry.durable:
-                self.markers.put(entry.key, Marker(entry.call, entry.accepted_at))
-                with self._lock:
-                    self._custody[entry.key] = entry
-            task_enqueued.send_robust(sender=self.sender, task_result=result)
-            accepted = True
+            try:
+                if behind and not self.behind.failing:
+                    self.behind.add(entry)
+                elif entry.saved is None:
+                    status = entry.queued(self.kit.status_class)
+                    entry.saved = record_queued(self.kit, entry.key.job_id, status)
+                    recorded = True
+                    self.behind.failing = False
+                if entry.durable:
+                    self.markers.put(entry.key, Marker(entry.call, entry.accepted_at))
+                    with self._lock:
+                        self._custody[entry.key] = entry
+                task_enqueued.send_robust(sender=self.sender, task_result=result)
+            except BaseException:
+                entry.settle(accepted=False)
+                raise
+            if not entry.settle(accepted=True):  # it took so long that the queue has stopped meanwhile
+                self._refuse_stopped()
         except BaseException as error:
-            self.behind.forget(entry)
+            if self.queue.withdraw(entry):
+                with self._lock:
+                    self._waiting -= 1
+            self.forget(entry, ended=entry.key in self._custody)
             if recorded:
                 record_failed(self.kit, entry.key.job_id, f"It could not be queued. {errortext.describe(error)}")
             raise
-        finally:
-            entry.settle(accepted=accepted)
         if entry.unwritten:
             self.behind.schedule(entry)
         self.look_if_due()
@@ -144,8 +153,13 @@ class Service:
         with self._lock:
             delay = self._require_room(entry.call.run_after)
             self._waiting += 1
-            if not self._put(entry, delay):  # stopped in between, by a signal handler
-                self._waiting -= 1
+            accepted = False
+            try:
+                accepted = self._put(entry, delay)
+            finally:
+                if not accepted:  # stopped in between by a signal handler, or there is no thread to be had
+                    self._waiting -= 1
+            if not accepted:
                 self._refuse_stopped()
 
     def _put(self, entry: Entry, delay: float) -> bool:
@@ -174,6 +188,7 @@ class Service:
             self._done += outcome in (Outcome.SUCCEEDED, Outcome.UNRECORDED)
             self._failed += outcome is Outcome.FAILED
         if outcome is Outcome.BUSY:
+            self.behind.forget(entry)  # there is a record
             self.recovery.look_again(entry, 0)  # to see how long
         elif outcome is Outcome.UNAVAILABLE:
             entry.tries += 1
@@ -181,23 +196,9 @@ class Service:
         elif outcome in (Outcome.PUT_BACK, Outcome.UNCLEAR):
             self.forget(entry, ended=False)
         elif outcome is Outcome.LOST:
-            self.forget(entry, ended=self._was_deleted(entry.key.job_id))
+            self.forget(entry, ended=clear_if_deleted(self.kit, entry.key.job_id))
         else:
             self.forget(entry, ended=True)
-
-    def _was_deleted(self, job_id: str) -> bool:
-        """Whether a job was lost by being deleted; what its run has written since goes, too."""
-        try:
-            self.kit.store.get(job_id)
-        except StatusNotFound:
-            try:
-                self.kit.history.delete(job_id)
-            except StorageUnavailable as error:
-                logger.warning("files of job %s, which was deleted, are left: %s", job_id, error)
-            return True
-        except (StatusUnavailable, StatusCorrupt):
-            pass
-        return False
 
     def run_recovered(self, entry: Entry) -> bool:
         """Have a worker begin it in its turn. False if the queue is stopping."""
@@ -247,35 +248,27 @@ class Service:
     # --- the end -------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Accept no more, and recover no more. What was accepted goes on."""
+        """Accept no more, and recover no more. What was accepted goes on. Returns at once."""
         with self._lock:
             self._closing = True
-        self._give_up(self.recovery.stop())
+        self.recovery.stop()
 
     def stop(self, timeout: float | None = None, *, grace: float = 1.0) -> StopReport:
-        """As `JobQueue.stop`; what is left and durable stays so, and of other jobs it is recorded that they failed."""
+        """As `JobQueue.stop`; what is left and durable stays so, and of other jobs it is recorded that they failed.
+
+        That takes `LAST_WORDS` seconds more at most.
+        """
         self.close()
         report = self.queue.stop(timeout, grace=grace)
         self.behind.stop()
-        self._give_up([job for job in report.waiting if isinstance(job, Entry)])
-        return report
-
-    def _give_up(self, entries: list[Entry]) -> None:
-        trouble: Exception | None = None
-        for entry in entries:
-            if entry.durable or entry.done or not entry.is_accepted(timeout=1.0):
-                continue
+        left = [*(job for job in report.waiting if isinstance(job, Entry)), *self.recovery.take_left()]
+        lost = [entry for entry in left if not (entry.durable or entry.done) and entry.drop(_SETTLING)]
+        for entry in lost:
             entry.done = True
-            job_id = entry.key.job_id
-            try:
-                if trouble is None:  # else a process that is to end would wait for the storage again and again
-                    entry.write(self.kit.store)
-                    record_never_begun(self.kit, job_id, entry.accepted_at, _NEVER_BEGUN, known=entry.saved)
-            except StatusUnavailable as error:
-                trouble = error
-            if trouble:
-                logger.error("job %s was never begun, and can't be recorded so: %s", job_id, trouble)
+        LeftOver(self.kit, lost, self.release_connections).record(LAST_WORDS)
+        for entry in lost:
             self.behind.forget(entry)
+        return report
 
     def stats(self) -> BackendStats:
         stats: QueueStats = self.queue.stats()
@@ -296,5 +289,8 @@ class Service:
         )
 
     def release_connections(self) -> None:
-        """Give back this thread's database connections."""
-        connections.close_all()
+        """Give back this thread's database connections. Raises nothing: threads that call this go on."""
+        try:
+            connections.close_all()
+        except Exception:
+            logger.exception("backend %r: a database connection can't be closed", self.alias)

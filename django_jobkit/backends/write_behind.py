@@ -11,19 +11,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from django_jobkit.exceptions import StatusUnavailable
 
 from .entries import Entry
-from .recovery import retry_delay
 
 if TYPE_CHECKING:
     from .service import Service
 
 _HEAD_START: Final = 0.02
 """Seconds that a worker gets to begin a call before ``queued`` is written."""
+_PAUSE: Final = 1.0
+"""Seconds for which the storage is left alone after it failed."""
 
 logger = logging.getLogger("django_jobkit.backends")
 
@@ -36,7 +38,7 @@ class WriteBehind:
         self._entries: dict[str, Entry] = {}  # by job ID
         self._line: SimpleQueue[tuple[float, Entry] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()  # since a signal handler may enqueue, too
         self._stopped = threading.Event()
         self.failing = False
         """Whether the storage has refused what was written last."""
@@ -53,7 +55,8 @@ class WriteBehind:
     def schedule(self, entry: Entry) -> None:
         """Have it written, if no worker begins it right now."""
         self._line.put((time.monotonic() + _HEAD_START, entry))
-        if self._thread is None:
+        thread = self._thread
+        if thread is None or not thread.is_alive():
             self._start()
 
     def find(self, job_id: str) -> Any:
@@ -75,42 +78,48 @@ class WriteBehind:
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is not None:
+            if self._stopped.is_set() or (self._thread is not None and self._thread.is_alive()):
                 return
             thread = threading.Thread(target=self._work, name=f"jobkit-{self._service.alias}-records", daemon=True)
             try:
                 thread.start()
-            except RuntimeError as error:  # too many threads, or the process is ending; workers record what they begin
-                logger.warning("backend %r can't record yet what it has accepted: %s", self._service.alias, error)
-                self.failing = True
+            except RuntimeError as error:  # too many threads, or the process is ending
+                logger.warning("backend %r records what it accepts by itself: %s", self._service.alias, error)
+                self._write_all()
             else:
                 self._thread = thread
+
+    def _write_all(self) -> None:
+        with suppress(Empty):
+            while (item := self._line.get_nowait()) is not None:
+                self._write(item[1])
 
     def _work(self) -> None:
         while (item := self._line.get()) is not None:
             due, entry = item
             if entry.unwritten:
                 self._stopped.wait(max(0.0, due - time.monotonic()))
-                self._write(entry)
+                if not self._write(entry):
+                    self._line.put((0.0, entry))  # behind the others, whose files may do
+                    self._stopped.wait(_PAUSE)
             del item, entry  # lets go of the call while it waits for another
             if self._line.empty():
                 self._service.release_connections()
 
-    def _write(self, entry: Entry) -> None:
-        tries = 0
-        while entry.unwritten and not self._stopped.is_set():
-            try:
-                entry.write(self._service.kit.store)
-            except StatusUnavailable as error:
-                tries += 1
-                self.failing = True
-                extra = {"job_id": entry.key.job_id}
-                logger.warning(
-                    "job %s was accepted, and can't be recorded yet: %s", extra["job_id"], error, extra=extra
-                )
-                self._stopped.wait(retry_delay(tries))
-            except Exception:
-                logger.exception("job %s was accepted, and can't be recorded before it begins", entry.key.job_id)
-                return
+    def _write(self, entry: Entry) -> bool:
+        """Whether there is nothing more to write of it."""
+        if self._stopped.is_set():
+            return True  # it is for the caller of `stop` to say what became of it
+        try:
+            entry.write(self._service.kit.store)
+        except StatusUnavailable as error:
+            self.failing = True
+            extra = {"job_id": entry.key.job_id}
+            logger.warning("job %s was accepted, and can't be recorded yet: %s", extra["job_id"], error, extra=extra)
+            return False
+        except Exception:
+            logger.exception("job %s was accepted, and can't be recorded before it begins", entry.key.job_id)
+            return True
         self.failing = False
         self._entries.pop(entry.key.job_id, None)
+        return True

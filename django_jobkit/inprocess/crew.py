@@ -89,6 +89,11 @@ class Crew:
                 return False
             return True
 
+    def withdraw(self, job: Job) -> bool:
+        with self._lock:
+            added = self._line.find(lambda waiting: waiting[0] is job)
+            return added is not None and self._line.withdraw(added)
+
     def stop(self, timeout: float | None, grace: float) -> StopReport:
         if threading.current_thread() in self._threads:
             raise RuntimeError("A job can't stop the queue that runs it.")

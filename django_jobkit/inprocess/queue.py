@@ -91,6 +91,13 @@ class JobQueue:
             lifetime.stop_at_exit(self)
         return crew.add(job, contextvars.copy_context(), operator.index(priority), delay)
 
+    def withdraw(self, job: Callable[[], object]) -> bool:
+        """Take back a job that still waits: this very object, once. False if it has begun, or isn't there.
+
+        It takes a look at all that wait, so it is for what goes wrong, and not for every day.
+        """
+        return self._crew.withdraw(job)
+
     def stop(self, timeout: float | None = None, *, grace: float = 1.0) -> StopReport:
         """Refuse new jobs, run those that wait, then end the workers; the report says what was left.
 

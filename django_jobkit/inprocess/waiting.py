@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Generic, TypeVar
 
@@ -79,6 +80,14 @@ class WaitingLine(Generic[T]):
         delayed, entry = self._delayed, (due, next(self._numbers), priority, thing)
         heapq.heappush(delayed, entry)
         return delayed, entry
+
+    def find(self, is_it: Callable[[T], bool]) -> Added[T] | None:
+        """What `withdraw` takes, for the first thing of which that is true; None if there is none."""
+        for heap in (*list(self._lanes.values()), self._delayed):
+            for entry in heap.copy():
+                if is_it(entry[3]):
+                    return heap, entry
+        return None
 
     @staticmethod
     def withdraw(added: Added[T]) -> bool:

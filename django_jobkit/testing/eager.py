@@ -13,7 +13,7 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 
 from django_jobkit.engines import Engine, engine_of
-from django_jobkit.submission import handing_over
+from django_jobkit.submission import take_handed_over
 
 logger = logging.getLogger("django_jobkit.testing")
 
@@ -27,7 +27,7 @@ def run_now(
     (``KeyboardInterrupt``, ``SystemExit``) is always raised.
     """
     function = _function_of(task)
-    saved = handing_over(job_id)
+    saved = take_handed_over(job_id)
     engine = _Eager({} if saved is None else saved.status.extra)
     try:
         with engine_of(job_id, engine):

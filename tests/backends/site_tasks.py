@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from django_jobkit.backends.compat import TaskContext
-from django_jobkit.exceptions import PermanentJobError
+from django_jobkit.exceptions import JobExists, PermanentJobError
 from django_jobkit.tracking import tracked
 
 try:
@@ -130,6 +130,24 @@ def draw(job):
     started.set()
     assert released.wait(PATIENCE)
     job.save_output("chart.svg", "<svg/>")
+
+
+@task()
+@tracked()
+def enqueue_again(job):
+    """Enqueues another task under its own ID, which is taken."""
+    try:
+        summarize.enqueue(job.job_id, "b.csv")
+    except JobExists as error:
+        ran.append(str(error))
+
+
+@task()
+@tracked()
+def fail_at_first(job):
+    ran.append(job.attempt)
+    if job.attempt == 1:
+        raise ValueError("once")
 
 
 def undecorated():

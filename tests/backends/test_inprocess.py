@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,6 +27,7 @@ from django_jobkit.backends.compat import (
     task_finished,
     task_started,
 )
+from django_jobkit.engines import Engine, engine_of
 from django_jobkit.exceptions import (
     ArgumentsRefused,
     JobCancelled,
@@ -43,12 +45,14 @@ from django_jobkit.tracking import tracked
 from tests.inprocess.helpers import eventually
 
 from . import site_tasks
-from .conftest import finished
+from .conftest import BACKEND, finished
 from .site_tasks import (
     PATIENCE,
     add,
     add_slowly,
+    enqueue_again,
     fail,
+    fail_at_first,
     give,
     give_up,
     hold,
@@ -723,3 +727,139 @@ def test_the_counts_say_what_this_process_has_done(tasks, kit):
     stop_queues(PATIENCE)
     assert backend.stats().state == "stopped"
     assert backend.stats().done == 4
+
+
+# --- what goes wrong in between ---------------------------------------------------------------------------------------
+
+
+def test_a_job_does_not_take_a_call_of_its_own_for_the_one_that_was_submitted(quick, kit):
+    job_id = kit.submit(enqueue_again)
+    finished(quick, job_id)
+    assert ran == [f"Job {job_id} is running. Submit under another ID, or pass replace=True to submit it anew."]
+
+
+@pytest.mark.parametrize("submit", ["kit", "task"])
+def test_who_listens_may_enqueue_a_failed_job_again(quick, kit, submit):
+    again = []
+
+    def listen(task_result, **kwargs):
+        if task_result.status == TaskResultStatus.FAILED:
+            again.append(task_result.task.enqueue(*task_result.args))
+
+    task_finished.connect(listen)
+    try:
+        job_id = kit.submit(fail_at_first) if submit == "kit" else fail_at_first.enqueue("a").id
+        assert eventually(lambda: again)
+        finished(quick, job_id)
+    finally:
+        task_finished.disconnect(listen)
+    assert ran == [1, 2]
+    assert_job(job_id, state=State.SUCCEEDED, attempts=2)
+
+
+@pytest.mark.parametrize("signal", [task_started, task_finished], ids=["started", "finished"])
+def test_who_listens_and_would_end_the_process_ends_nothing(backend, kit, signal, caplog):
+    def listen(**kwargs):
+        raise asyncio.CancelledError
+
+    signal.connect(listen)
+    try:
+        job_id = note.enqueue("a").id
+        finished(backend, job_id)
+    finally:
+        signal.disconnect(listen)
+    stop_queues(PATIENCE)
+    assert ran == ["a"]
+    assert_job(job_id, state=State.SUCCEEDED)
+    assert list(kit.storage.list_dirs("jobs.queue")) == []
+    assert f"job {job_id}: somebody who listens to Django's tasks failed" in caplog.text
+
+
+def test_an_engine_that_fails_when_the_start_is_recorded_leaves_no_lease_that_is_renewed_for_ever(kit):
+    class Failing(Engine):
+        lease = 60.0
+
+        def started(self, status):
+            raise asyncio.CancelledError
+
+    with engine_of("a", Failing()), pytest.raises(asyncio.CancelledError):
+        summarize.func("a", "a.csv")
+    status = assert_job("a", state=State.FAILED)
+    assert (status.lease_id, status.lease_expires_at) == ("", None)
+    assert not [thread for thread in threading.enumerate() if thread.name == "jobkit-run-a"]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_call_that_could_not_be_recorded_keeps_no_place(tasks, kit, durable):
+    backend = tasks(DURABLE=durable, WORKERS=1, BUFFER=1)
+    kit.submit(until_told)
+    assert started.wait(PATIENCE)
+    later = summarize.using(run_after=kit.recorder.now() + timedelta(days=1))
+    kit.storage.fail("write", times=3, where="*/[abc]/*")
+    for task, job_id in ((summarize, "a"), (later, "b"), (summarize, "c")):
+        with pytest.raises(StatusUnavailable):
+            task.enqueue(job_id, "a.csv")
+        assert backend.stats().depth == 0
+    summarize.enqueue("d", "d.csv")
+    released.set()
+    finished(backend, "d")
+
+
+def test_a_call_that_is_still_being_recorded_when_the_queue_stops_is_refused(quick, kit, monkeypatch):
+    """It would be accepted by a queue that runs nothing any more."""
+    monkeypatch.setattr("django_jobkit.backends.service._SETTLING", 0.01)
+    kit.submit(until_told)
+    assert started.wait(PATIENCE)
+    writing, stopped = threading.Event(), threading.Event()
+    outcome = []
+
+    def hold_up():
+        writing.set()
+        assert stopped.wait(PATIENCE)
+
+    def enqueue():
+        try:
+            outcome.append(summarize.enqueue("a", "a.csv"))
+        except QueueStopped as error:
+            outcome.append(error)
+
+    kit.storage.meanwhile(hold_up, "write", where="*/a/*")
+    client = threading.Thread(target=enqueue)
+    client.start()
+    assert writing.wait(PATIENCE)
+    stop_queues(0, grace=PATIENCE)
+    stopped.set()
+    client.join()
+    assert isinstance(outcome[0], QueueStopped)
+    assert_job("a", state=State.FAILED)
+
+
+def test_a_job_that_cannot_be_begun_while_the_queue_drains_has_failed(quick, kit):
+    kit.submit(until_told)
+    assert started.wait(PATIENCE)
+    job_id = kit.submit(summarize, "a.csv")
+    kit.storage.fail("write", where=f"*/{job_id}/*")
+    released.set()
+    stop_queues(PATIENCE)
+    status = assert_job(job_id, state=State.FAILED)
+    assert status.error.startswith("The process that had accepted it stopped before it was begun.")
+
+
+def test_all_queues_refuse_before_the_first_of_them_is_drained(settings, kit):
+    options = {"DURABLE": False, "WORKERS": 1}
+    settings.TASKS = {alias: {"BACKEND": BACKEND, "OPTIONS": options} for alias in ("default", "other")}
+    other = note.using(backend="other")
+    finished(task_backends["other"], other.enqueue("before").id)
+    kit.submit(until_told)
+    assert started.wait(PATIENCE)
+    waiting = kit.submit(summarize, "a.csv")
+    refused = []
+
+    def try_the_other():
+        with pytest.raises(QueueStopped):
+            other.enqueue("meanwhile")
+        refused.append(True)
+
+    kit.storage.meanwhile(try_the_other, "write", where=f"*/{waiting}/*")
+    stop_queues(0, grace=PATIENCE)
+    assert refused == [True]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from django_jobkit.backends import processwide, startup, stop_queues
 from django_jobkit.backends.calls import MEMBER, TaskCall
 from django_jobkit.backends.markers import Key, Marker, Markers
-from django_jobkit.exceptions import PermanentJobError
+from django_jobkit.exceptions import PermanentJobError, QueueFull
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.testing import assert_job
 from tests.inprocess.helpers import eventually
@@ -482,3 +483,79 @@ def test_it_is_said_what_was_left(tasks, kit, caplog):
         "backend 'default' stops with 1 jobs not begun and 1 told to end, 0 of which still run, to be run again by "
         "another process" in caplog.text
     )
+
+
+# --- what must not stop it -------------------------------------------------------------------------------------------
+
+
+def test_jobs_that_were_left_are_all_run_while_others_keep_the_queue_full(tasks, kit, left):
+    backend = tasks(WORKERS=1, BUFFER=0)
+    job_ids = [left(note, number) for number in range(12)]
+    stopped = threading.Event()
+
+    def keep_full():
+        while not stopped.is_set():
+            with contextlib.suppress(QueueFull):
+                note.enqueue("client")
+            stopped.wait(0.0002)
+
+    client = threading.Thread(target=keep_full)
+    client.start()
+    try:
+        look(backend)
+        assert eventually(lambda: set(range(12)) <= set(ran))
+    finally:
+        stopped.set()
+        client.join()
+    assert {kit.store.get(job_id).state for job_id in job_ids} <= {State.SUCCEEDED, State.RUNNING}
+
+
+def test_a_job_that_the_queue_cannot_take_just_now_is_handed_over_later(tasks, kit, left, monkeypatch):
+    monkeypatch.setattr("django_jobkit.backends.recovery._FIRST_RETRY", 0.01)
+    backend = tasks(WORKERS=1)
+    service = processwide.service_of(backend)
+    answers = iter([False, RuntimeError("can't start new thread")])
+    put = service._put
+
+    def put_later(entry, delay):
+        answer = next(answers, None)
+        if isinstance(answer, Exception):
+            raise answer
+        return put(entry, delay) if answer is None else answer
+
+    monkeypatch.setattr(service, "_put", put_later)
+    job_ids = [left(note, number) for number in range(3)]
+    look(backend)
+    assert [finished(backend, job_id).status for job_id in job_ids] == ["SUCCESSFUL"] * 3
+
+
+def test_a_job_that_waits_for_ages_keeps_no_other_waiting(tasks, kit, left):
+    backend = tasks(WORKERS=1)
+    note.using(run_after=datetime(9999, 12, 31, tzinfo=UTC)).enqueue("far")
+    processwide.forget_queues()
+    look(backend)
+    assert eventually(lambda: backend.stats().recovering == 1)
+    job_id = left(note, "left")
+    processwide.service_of(backend).recovery.scan()
+    finished(backend, job_id)
+    assert ran == ["left"]
+
+
+def test_a_marker_nested_too_deeply_to_be_read_keeps_no_other_waiting(backend, kit, left):
+    kit.storage.write("jobs.queue/deep.0badc0de/task.json", b"[" * 100_000)
+    job_id = left(note, "left")
+    look(backend)
+    finished(backend, job_id)
+
+
+def test_connections_that_cannot_be_closed_end_no_thread(tasks, kit, left, monkeypatch, caplog):
+    backend = tasks(WORKERS=1)
+
+    def fail():
+        raise OSError("gone")
+
+    monkeypatch.setattr("django.db.connections.close_all", fail)
+    job_ids = [left(note, number) for number in range(3)]
+    look(backend)
+    assert [finished(backend, job_id).status for job_id in job_ids] == ["SUCCESSFUL"] * 3
+    assert "a database connection can't be closed" in caplog.text

@@ -7,15 +7,15 @@ import threading
 
 import pytest
 
-from django_jobkit.backends import processwide, stop_queues
-from django_jobkit.backends.compat import TaskResultDoesNotExist, TaskResultStatus, task_enqueued
-from django_jobkit.exceptions import QueueFull, StatusNotFound, StatusUnavailable
+from django_jobkit.backends import processwide, retry, stop_queues
+from django_jobkit.backends.compat import TaskResultDoesNotExist, TaskResultStatus, task_backends, task_enqueued
+from django_jobkit.exceptions import QueueFull, StatusNotFound, StatusUnavailable, StorageUnavailable
 from django_jobkit.jobs import JobStatus, State
 from django_jobkit.testing import assert_job
 from tests.inprocess.helpers import eventually
 
 from . import site_tasks
-from .conftest import finished
+from .conftest import BACKEND, finished
 from .site_tasks import PATIENCE, add, hold, note, ran, released, started, summarize
 
 A_LONG_WHILE = 3600.0
@@ -32,6 +32,7 @@ def unhurried(quick, monkeypatch):
 def prompt(quick, monkeypatch):
     """One worker, and what it doesn't begin is recorded at once."""
     monkeypatch.setattr("django_jobkit.backends.write_behind._HEAD_START", 0.0)
+    monkeypatch.setattr("django_jobkit.backends.write_behind._PAUSE", 0.01)
     monkeypatch.setattr("django_jobkit.backends.recovery._FIRST_RETRY", 0.01)
     return quick
 
@@ -131,6 +132,28 @@ def test_this_process_knows_a_job_that_has_no_record_yet(unhurried, kit):
     assert result.status == TaskResultStatus.READY
 
 
+def test_a_result_is_found_by_a_path_and_by_another_backend_of_the_kit(settings, kit, monkeypatch):
+    monkeypatch.setattr("django_jobkit.backends.write_behind._HEAD_START", A_LONG_WHILE)
+    options = {"DURABLE": False, "WORKERS": 1}
+    settings.TASKS = {alias: {"BACKEND": BACKEND, "OPTIONS": options} for alias in ("default", "other")}
+    keep_busy()
+    job_id = note.enqueue("a").id
+    assert task_backends["default"].get_result(f"jobs/{job_id}").id == job_id
+    assert task_backends["other"].get_result(job_id).id == job_id
+    released.set()
+
+
+def test_a_caller_who_leads_somebody_to_the_page_can_have_it_recorded_first(unhurried, kit):
+    keep_busy()
+    assert_job(unhurried.enqueue_recorded(note, ["a"], {}).id, state=State.QUEUED)
+    failed = note.enqueue("a").id
+    assert_job(retry(failed, unwritten(unhurried, failed), None), state=State.QUEUED)
+
+
+def unwritten(backend, job_id):
+    return processwide.service_of(backend).behind.find(job_id)
+
+
 def test_a_job_is_known_without_a_gap_from_its_acceptance_to_its_end(tasks, monkeypatch):
     monkeypatch.setattr("django_jobkit.backends.write_behind._HEAD_START", 0.0)
     backend = tasks(DURABLE=False, WORKERS=2)
@@ -204,6 +227,27 @@ def test_a_call_whose_beginning_cannot_be_recorded_is_begun_again(unhurried, kit
     assert_job(job_id, state=State.SUCCEEDED, attempts=1)
 
 
+def test_a_job_whose_file_cannot_be_written_keeps_no_others_waiting(prompt, kit):
+    keep_busy()
+    kit.storage.fail("write", times=None, where="*/add-*")
+    add.enqueue(1)
+    job_id = note.enqueue("a").id
+    assert eventually(lambda: record_of(kit, job_id))
+
+
+def test_a_job_that_began_though_the_storage_said_no_is_left_alone_until_its_lease_ends(unhurried, kit, monkeypatch):
+    monkeypatch.setattr("django_jobkit.backends.recovery._FIRST_RETRY", 0.01)
+
+    def time_out():
+        raise StorageUnavailable("timed out")
+
+    kit.storage.meanwhile(time_out, "write", where="*/note-*")
+    job_id = note.enqueue("a").id
+    assert eventually(lambda: unhurried.stats().recovering == 1 and not processwide.service_of(unhurried).behind)
+    assert unhurried.get_result(job_id).status == TaskResultStatus.RUNNING
+    assert ran == []
+
+
 def test_while_the_storage_fails_callers_get_to_know_and_nothing_more_is_promised(prompt, kit):
     keep_busy()
     kit.storage.fail("write", times=None, where="*/note-*")
@@ -262,10 +306,12 @@ def test_what_cannot_even_be_recorded_then_is_logged(unhurried, kit, caplog):
     threading.Timer(0.05, released.set).start()
     stop_queues(0, grace=PATIENCE)
     kit.storage.mend()
-    assert f"job {job_id} was never begun, and can't be recorded so" in caplog.text
+    assert "1 jobs were never begun, and that can't be recorded:" in caplog.text
+    assert f"; they are {job_id}" in caplog.text
     assert len(processwide.service_of(unhurried).behind) == 0
 
 
+@pytest.mark.jobkit(CONCURRENCY=1)
 def test_a_process_that_ends_asks_a_storage_that_fails_once_and_not_for_each_job(unhurried, kit, caplog):
     keep_busy()
     job_ids = [note.enqueue(number).id for number in range(5)]
@@ -274,7 +320,58 @@ def test_a_process_that_ends_asks_a_storage_that_fails_once_and_not_for_each_job
     threading.Timer(0.05, released.set).start()
     stop_queues(0, grace=PATIENCE)
     assert kit.storage.calls["write"] == 2  # with the end of the one that ran
-    assert all(f"job {job_id} was never begun, and can't be recorded so" in caplog.text for job_id in job_ids)
+    assert "5 jobs were never begun, and that can't be recorded:" in caplog.text
+    assert f"; they are {', '.join(job_ids)}" in caplog.text
+
+
+@pytest.mark.jobkit(CONCURRENCY=4)
+def test_what_was_not_begun_takes_one_write_each_and_several_at_a_time(unhurried, kit):
+    keep_busy()
+    job_ids = [note.enqueue(number).id for number in range(8)]
+    together = threading.Barrier(4)
+    kit.storage.meanwhile(lambda: together.wait(PATIENCE), "write", times=None, where="*/note-*")
+    kit.storage.calls.clear()
+    threading.Timer(0.05, released.set).start()
+    stop_queues(0, grace=PATIENCE)
+    assert kit.storage.calls == {"write": 9}  # with the end of the one that ran
+    assert {kit.store.get(job_id).state for job_id in job_ids} == {State.FAILED}
+
+
+def test_a_process_that_ends_does_not_wait_for_a_storage_that_hangs(unhurried, kit, monkeypatch, caplog):
+    monkeypatch.setattr("django_jobkit.backends.service.LAST_WORDS", 0.05)
+    answered = threading.Event()
+    keep_busy()
+    job_id = note.enqueue("a").id
+    kit.storage.meanwhile(lambda: answered.wait(PATIENCE), "write", where="*/note-*")
+    threading.Timer(0.05, released.set).start()
+    stop_queues(0, grace=PATIENCE)
+    assert (
+        f"1 jobs were never begun, and that can't be recorded: there was no more time; they are {job_id}" in caplog.text
+    )
+    answered.set()
+    assert eventually(lambda: not [t for t in threading.enumerate() if t.name == "jobkit-leftovers"])
+
+
+def test_a_job_is_known_until_it_is_recorded_that_it_was_lost(unhurried, kit):
+    seen = []
+    keep_busy()
+    result = note.enqueue("a")
+    kit.storage.meanwhile(lambda: seen.append(unhurried.get_result(result.id).status), "write", where="*/note-*")
+    threading.Timer(0.05, released.set).start()
+    stop_queues(0, grace=PATIENCE)
+    assert seen == [TaskResultStatus.READY]
+    assert unhurried.get_result(result.id).status == TaskResultStatus.FAILED
+
+
+def test_connections_that_cannot_be_closed_end_no_thread(prompt, kit, monkeypatch):
+    def fail():
+        raise OSError("gone")
+
+    monkeypatch.setattr("django.db.connections.close_all", fail)
+    keep_busy()
+    for number in range(3):
+        job_id = note.enqueue(number).id
+        assert eventually(lambda job_id=job_id: record_of(kit, job_id))
 
 
 def test_the_thread_ends_with_the_queue_and_gives_back_its_connections(prompt, kit, monkeypatch):
@@ -289,22 +386,18 @@ def test_the_thread_ends_with_the_queue_and_gives_back_its_connections(prompt, k
     assert eventually(lambda: not [t for t in threading.enumerate() if t.name == "jobkit-default-records"])
 
 
-def test_where_no_thread_can_be_started_records_are_written_first(prompt, kit, monkeypatch, caplog):
+def test_where_no_thread_can_be_started_the_caller_writes_the_record(prompt, kit, monkeypatch, caplog):
     caplog.set_level(logging.WARNING)
     keep_busy()
-    behind = processwide.service_of(prompt).behind
-    behind.stop()
-    monkeypatch.setattr(behind, "_thread", None)
 
     class NoThread(threading.Thread):
         def start(self):
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("django_jobkit.backends.write_behind.threading.Thread", NoThread)
-    first = note.enqueue("accepted").id
-    assert "can't record yet what it has accepted: can't start new thread" in caplog.text
-    second = note.enqueue("recorded").id
-    assert_job(second, state=State.QUEUED)
-    released.set()
-    finished(prompt, second)
-    assert_job(first, state=State.SUCCEEDED)
+    with monkeypatch.context() as patched:
+        patched.setattr("django_jobkit.backends.write_behind.threading.Thread", NoThread)
+        patched.setattr(processwide.service_of(prompt).behind, "_thread", None)
+        assert_job(note.enqueue("a").id, state=State.QUEUED)
+    assert "backend 'default' records what it accepts by itself: can't start new thread" in caplog.text
+    later = note.enqueue("b").id
+    assert eventually(lambda: record_of(kit, later))

@@ -317,6 +317,27 @@ def test_a_time_that_has_passed_means_now(busy, delay):
     assert (queue.stats().depth, queue.stats().delayed) == (1, 0)
 
 
+@pytest.mark.parametrize("delay", [0, 3600])
+def test_a_job_that_waits_can_be_taken_back_once_and_frees_its_place(busy, delay):
+    queue, held = busy
+    ran = []
+    jobs = [functools.partial(ran.append, number) for number in range(3)]
+    assert all(queue.enqueue(job, delay=delay) for job in jobs)
+    assert (queue.withdraw(jobs[1]), queue.withdraw(jobs[1])) == (True, False)
+    assert (queue.stats().depth, queue.stats().refused) == (2, 0)
+    assert queue.enqueue(functools.partial(ran.append, "new"))
+    held.release()
+    queue.stop(PATIENCE)
+    assert ran == (["new"] if delay else [0, 2, "new"])
+
+
+def test_a_job_that_runs_or_is_only_equal_to_one_that_waits_cannot_be_taken_back(busy):
+    queue, held = busy
+    queue.enqueue([].clear)
+    assert not queue.withdraw(held)
+    assert not queue.withdraw([].clear)
+
+
 def test_delayed_jobs_count_in_the_bound_also_while_workers_are_free(make_queue):
     queue = make_queue(4, 2)
     assert [queue.enqueue(lambda: None, delay=3600) for _ in range(3)] == [True, True, False]
