@@ -22,7 +22,7 @@ from .entries import Entry
 if TYPE_CHECKING:
     from .service import Service
 
-_HEAD_START: Final = 0.02
+_HEAD_START: Final = 0.05
 """Seconds that a worker gets to begin a call before ``queued`` is written."""
 _PAUSE: Final = 1.0
 """Seconds for which the storage is left alone after it failed."""
