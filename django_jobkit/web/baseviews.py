@@ -25,6 +25,7 @@ from ..jobs.staleness import Staleness, staleness
 from ..jobs.status import Status
 from ..kit import jobkits
 from .display import title_of
+from .entrance import csrf_failure, login_redirect
 from .links import Links
 from .look import look_for
 from .responses import (
@@ -36,9 +37,7 @@ from .responses import (
     CsrfFailed,
     about_error,
     answer_to,
-    csrf_failure,
     json_error,
-    login_redirect,
     with_retry,
 )
 
