@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextvars import Context
+from typing import Final
 
 from .calls import run
 from .cancellation import Cancellation
@@ -13,6 +15,8 @@ from .report import QueueState, QueueStats, StopReport
 from .waiting import WaitingLine
 
 Job = Callable[[], object]
+
+_TURNS: Final = 100
 
 
 class Crew:
@@ -207,6 +211,7 @@ class Crew:
                     running = False  # the job has forked, and this is the child, where the queue has started over
                     return
                 entry = None  # lets go of the job before waiting for another
+                self._give_way()
                 with self._lock:
                     running = False
                     self._count(succeeded)
@@ -216,6 +221,18 @@ class Crew:
             if running:  # interrupted between a job and its count
                 with self._lock:
                     self._count(succeeded=False)
+
+    def _give_way(self) -> None:
+        """Let whoever has the lock get on.
+
+        A thread may be waiting for the interpreter while it has the lock. To wait for it there as well would have
+        the two take turns for each job, at the price of two switches each.
+        """
+        for _ in range(_TURNS):
+            if self._lock.acquire(blocking=False):
+                self._lock.release()
+                return
+            time.sleep(0)
 
     def _count(self, succeeded: bool) -> None:
         self._running -= 1
