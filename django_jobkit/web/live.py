@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from ..access import Action
 from ..exceptions import StatusUnavailable
+from ..jobs import ids
 from ..kit import JobKit, jobkits
 from .display import STATES, UNITS, title_of
 from .job_page import error_text
@@ -30,7 +31,8 @@ def etag_of(data: bytes) -> str:
 def job_on_page(request: HttpRequest | None, job_id: str, alias: str, namespace: str) -> dict[str, Any]:
     """The context of ``{% job_live %}``: empty for who may not see the job, ``problem`` where it can't be shown.
 
-    One read of the storage. A job that can't be read just now is watched all the same.
+    One read of the storage. ``job_id`` is cleaned by `ids.sanitize`. A job that can't be read just now is watched all
+    the same.
     """
     kit = jobkits[alias]
     if request is None or not _may(kit, request):
@@ -38,6 +40,7 @@ def job_on_page(request: HttpRequest | None, job_id: str, alias: str, namespace:
     problem = ""
     etag = ""
     try:
+        job_id = ids.sanitize(job_id)
         status, file = kit.store.read_file(job_id)
         etag = etag_of(file.data)
     except StatusUnavailable as error:

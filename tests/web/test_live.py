@@ -93,6 +93,21 @@ class TestTag:
         put(kit, "broken", data=b"{")
         assert render(ann, job_id=job_id) == f'<p class="jobkit jobkit-doubt">{text}</p>'
 
+    @pytest.mark.parametrize("text", ["charts/{}", " {}\n", "{}/", "../{}"])
+    def test_an_id_that_has_to_be_cleaned_is_that_of_the_job_everywhere(self, ann, kit, text):
+        put(kit, state=State.RUNNING)
+        html = render(ann, job_id=text.format(JOB_ID))
+        assert html == render(ann)
+        assert f'<a href="/jobs/{JOB_ID}/"><bdi data-jobkit="title">{JOB_ID}</bdi></a>' in html
+
+    @pytest.mark.parametrize("text", ["charts/{}", "{}/"])
+    def test_access_is_asked_about_the_cleaned_id(self, db, kit, settings, text):
+        settings.JOBKIT = {"default": {"ACCESS": "django_jobkit.access.OwnerAccess"}}
+        kit = in_a_dict()
+        put(kit, state=State.RUNNING, owner="bob")
+        assert "data-jobkit-live" in render(user("bob"), job_id=text.format(JOB_ID))
+        assert render(user("ann"), job_id=text.format(JOB_ID)) == ""
+
     def test_a_job_that_can_not_be_read_just_now_is_watched(self, ann, kit, monkeypatch):
         from django_jobkit.exceptions import StatusUnavailable
 
