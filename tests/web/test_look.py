@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import django
 import pytest
 from django.urls import reverse
 
+from tests.web import csp
 from tests.web.conftest import JOB_ID, put
 
 PAGES = [("history", []), ("detail", [JOB_ID]), ("delete", [JOB_ID])]
@@ -85,6 +88,26 @@ def test_in_a_language_from_right_to_left_the_page_is_mirrored(staff, job, setti
     settings.ROOT_URLCONF = "tests.web.urls_without_admin"
     settings.LANGUAGE_CODE = "he"
     assert 'dir="rtl"' in staff.get(reverse(f"jobkit:{name}", args=args)).content.decode()
+
+
+@pytest.mark.parametrize("urls", ["tests.urls", "tests.web.urls_without_admin"])
+@pytest.mark.parametrize("name", [*(name for name, _args in PAGES), "no-such-job"])
+def test_each_of_our_files_carries_the_nonce_of_the_sites_policy(staff, kit, settings, urls, name):
+    put(kit, state="running")
+    settings.ROOT_URLCONF = urls
+    csp.switch_on_nonces(settings)
+    args = dict(PAGES).get(name, [name])
+    response = staff.get(reverse(f"jobkit:{name if name in dict(PAGES) else 'detail'}", args=args))
+    nonce = "abc"
+    if django.VERSION >= (6, 0):  # a lazy one, which is in the policy only if the page asks for it
+        [nonce] = set(re.findall("'nonce-([^']+)'", response["Content-Security-Policy"]))
+    tags = re.findall(r"<(?:script|link)[^>]*?/django_jobkit/([^\"]+)\"([^>]*)>", response.content.decode())
+    assert {file for file, _rest in tags} == {
+        "jobkit.css",
+        *(["standalone.css"] if "without" in urls else []),
+        *{"history": ["history.js"], "detail": ["jobkit.js"]}.get(name, []),
+    }
+    assert [file for file, rest in tags if f' nonce="{nonce}"' not in rest] == []
 
 
 def test_our_own_files_are_small():
