@@ -130,9 +130,14 @@ class JobHistory:
         listed and `PageLoadTimeout` when the rows don't come in time: neither is ever shown as an empty page.
         """
         wanted = Filters(**filters)
-        job_ids = wanted.by_id(self.ids())
+        all_ids = self.ids()
+        job_ids = wanted.by_id(all_ids)
         if wanted.need_files:
-            return self._search(wanted, job_ids, number, per_page)
+            page = self._search(wanted, job_ids, number, per_page)
+            if wanted.owner is not None:
+                # How many jobs IDs let through are others' numbers: by asking for each second, one could count them.
+                page.searched = Searched(min(len(all_ids), self.search_limit), len(all_ids))
+            return page
         selected, meta = select_ids(job_ids, number, per_page, self.sort_key, newest_first=wanted.newest_first)
         rows = self.rows(selected)
         return Page(rows, adjust_item_count(meta, len(rows)))

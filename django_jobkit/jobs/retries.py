@@ -11,6 +11,7 @@ import secrets
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from ..exceptions import StatusNotFound
 from . import rfc3339
@@ -65,7 +66,12 @@ def retried_as(status: Status) -> str:
 def seen_of(status: Status) -> str:
     """What a request for a retry brings along: the submission that it is about, and how that was last retried."""
     queued_at = status.queued_at
-    return f"{rfc3339.render(queued_at) if queued_at else ''} {retried_as(status)} {_spent(status)}"
+    return f"{rfc3339.render(queued_at) if queued_at else ''} {_quoted(retried_as(status))} {_spent(status)}"
+
+
+def _quoted(job_id: str) -> str:
+    """As it comes back from a form: browsers have line breaks of their own, and a record may hold any text."""
+    return quote(job_id, safe="")
 
 
 def claim(store: Store[S], job_id: str, seen: str | None, now: datetime, *, known: Saved[S] | None = None) -> Claim[S]:
@@ -85,7 +91,7 @@ def claim(store: Store[S], job_id: str, seen: str | None, now: datetime, *, know
         if _is_claimed(status, now):
             raise BeingRetried
         if seen != seen_of(status) if seen is not None else retried_as(status):
-            is_news = seen is None or seen.split(" ")[1:2] != [retried_as(status)]
+            is_news = seen is None or seen.split(" ")[1:2] != [_quoted(retried_as(status))]
             raise AlreadyRetried(retried_as(status) if is_news else "")
         if status.state not in RETRIABLE:
             raise NotEnded

@@ -75,14 +75,20 @@ class KitView(View):
                 ids.validate(self.job_id)
             response = super().dispatch(request, *args, **kwargs)
         except HANDLED as error:
-            if isinstance(error, PermissionDenied) and not self.kit.access.known(request):
-                response = self.challenge()
-            else:
-                response = self.explain(answer_to(error), error)
+            response = self._refuse(error)
         response.headers.setdefault("Cache-Control", "private, no-store")
         if response.status_code == HTTPStatus.UNAUTHORIZED:
             response.headers.setdefault("WWW-Authenticate", self.kit.access.challenge_for(request))
         return response
+
+    def _refuse(self, error: Exception) -> HttpResponseBase:
+        if isinstance(error, PermissionDenied):
+            try:
+                if not self.kit.access.known(self.request):
+                    return self.challenge()
+            except HANDLED as other:  # a token that is none, say: the admin refuses before it is looked at
+                error = other
+        return self.explain(answer_to(error), error)
 
     # Django's LoginRequiredMiddleware is not to redirect here: the access object decides, and not always by a login.
     dispatch.login_required = False  # type: ignore[attr-defined]

@@ -41,6 +41,7 @@ class Selected:
     status: Status | None = None
     problem: str = ""
     refusal: str = ""
+    error: Exception | None = None
 
     @property
     def title(self) -> str:
@@ -101,6 +102,8 @@ class JobDeleteSelectedView(PageView):
         listed: set[str] | None = None
         found = []
         for job in read:
+            if job.error is not None:  # worded here, since the threads that read don't know the reader's language
+                job = Selected(job.job_id, refusal=str(answer_to(job.error).text))
             if job.problem == "missing":
                 listed = set(self.kit.history.ids()) if listed is None else listed
                 if job.job_id not in listed:
@@ -116,7 +119,7 @@ class JobDeleteSelectedView(PageView):
         except StatusCorrupt:
             return Selected(job_id, problem="corrupt")
         except StatusUnavailable as error:
-            return Selected(job_id, refusal=str(answer_to(error).text))
+            return Selected(job_id, error=error)
 
     def _admitted(self, job: Selected) -> Selected:
         access = self.kit.access

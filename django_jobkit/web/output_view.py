@@ -110,6 +110,8 @@ def _answer(request: HttpRequest, file: File[Any], size: int | None, headers: di
                 part = asked_for
                 status = HTTPStatus.PARTIAL_CONTENT
                 headers["Content-Range"] = f"bytes {part[0]}-{part[-1]}/{size}"
+                # Else GZipMiddleware would pack the part, and who joins it to others would get nonsense.
+                headers["Content-Encoding"] = "identity"
         headers["Content-Length"] = str(len(part))
     if request.method == "HEAD":
         file.close()

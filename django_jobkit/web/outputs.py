@@ -5,6 +5,7 @@ Names come from a record, and files from whoever the job worked for: neither is 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -22,6 +23,7 @@ from ..storages.faults import unavailable
 from .display import member
 from .links import Links
 
+_NO_SUCH_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 logger = logging.getLogger("django_jobkit.views")
@@ -119,7 +121,13 @@ def _refuse_links(kit: JobKit, job_id: str, path: str) -> None:
     if not isinstance(storage, FileSystemStorage):
         return
     directory, file = (os.path.realpath(storage.path(name)) for name in (kit.job_dir(job_id), path))
-    if not (file.startswith(directory + os.sep) and stat.S_ISREG(os.stat(file).st_mode)):
+    try:
+        is_file = stat.S_ISREG(os.stat(file).st_mode)
+    except OSError as error:
+        if error.errno in _NO_SUCH_FILE:
+            raise FileNotFoundError(path) from error
+        raise
+    if not (is_file and file.startswith(directory + os.sep)):
         raise FileNotFoundError(path)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.http import QueryDict
 
-_WHOLE_NUMBER = re.compile(r"([+-]?)0*([0-9]+)")
+_WHOLE_NUMBER = re.compile(r"([+-]?)([0-9]+)")
 _HUGE: Final = 10**18  # past every page there is, within what a database or another service takes for a number
 
 
@@ -27,7 +27,7 @@ def read_number(query: QueryDict, name: str) -> int | None:
     match = _WHOLE_NUMBER.fullmatch(text)
     if match is None:
         raise NotANumber(name)
-    sign, digits = match.groups()
+    sign, digits = match[1], match[2].lstrip("0") or "0"
     value = int(digits) if len(digits) <= 18 else _HUGE
     return -value if sign == "-" else value
 

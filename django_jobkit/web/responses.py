@@ -249,7 +249,8 @@ def about_error(error: Exception) -> dict[str, str]:
 def json_body(body: bytes, status: int = 200) -> HttpResponse:
     """A JSON response that no cache keeps and no browser takes for anything else."""
     response = HttpResponse(body, status=status, content_type="application/json")
-    response["Cache-Control"] = "no-store"
+    # "private", too: until 5.2.9 or so, that is all that keeps Django's own UpdateCacheMiddleware from storing it.
+    response["Cache-Control"] = "private, no-store"
     response["X-Content-Type-Options"] = "nosniff"
     return response
 

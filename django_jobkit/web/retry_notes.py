@@ -80,5 +80,7 @@ def link(kit: JobKit, new_id: str, old_id: str, *, pause: Callable[[float], obje
                 return
             pause(seconds)
             swap(kit.store, new_id, decide)
+        if not is_there:
+            logger.warning("job %a is not recorded as a retry of %a: it has no record yet", new_id, old_id)
     except (NotSaved, JobKitError) as error:
         logger.warning("job %a is not recorded as a retry of %a: %s", new_id, old_id, error, extra={"job_id": new_id})

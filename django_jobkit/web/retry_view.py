@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.transaction import non_atomic_requests
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
 from .. import audit
@@ -22,7 +25,7 @@ from ..kit import JobKit
 from . import notices
 from .baseviews import PageView
 from .display import title_of
-from .responses import HANDLED, NotRetriable, answer_to
+from .responses import HANDLED, Answer, NotRetriable, answer_to
 from .retry_notes import RetryNotes, link
 
 SEEN: Final = "seen"
@@ -38,21 +41,28 @@ def may_be_retried(kit: JobKit, status: Status) -> bool:
     return kit.retry is not None and status.state in retries.RETRIABLE
 
 
+# Non-atomic, as submitting is: a queue that is full says so when the job is handed to it.
+@method_decorator(non_atomic_requests, name="dispatch")
 class JobRetryView(PageView):
-    """POST only: calls ``RETRY(job_id, status, request)``, and leads to the job that it names.
+    """POST: calls ``RETRY(job_id, status, request)``, and leads to the job that it names.
 
     That job's ``retry_of`` is then this one's ID, whatever the function recorded, and this one's ``retried_as`` that
     one's. With ``seen``, the function is called only if the job wasn't retried since; without it, only if it never was:
     a second click on one button leads to the job that the first one made.
 
     What goes wrong, also that the site has no ``RETRY`` or that the job hasn't ended, is a message on this job's page;
-    where the site has no messages, a page of its own, with 409 for those two.
+    where the site has no messages, a page of its own, with 409 for those two and for what the function has against it.
+    GET leads to the job's page. No transaction of ATOMIC_REQUESTS is around it.
     """
 
     action = Action.RETRY
-    http_method_names = ["post", "options"]
+    http_method_names = ["get", "head", "post", "options"]
 
     pause: Callable[[float], object] = staticmethod(time.sleep)
+
+    def get(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        self.read_job()
+        return self._to(self.job_id)  # somebody who had to log in first, or tries an outage's page again
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         notes = RetryNotes(self.kit, self.job_id)
@@ -125,6 +135,10 @@ class JobRetryView(PageView):
                 text = _("It could not be retried. The site’s log says why.")
             else:
                 text = str(answer_to(error).text)
-        if not notices.tell(self.request, messages.ERROR, text) and isinstance(error, HANDLED):
+        if notices.tell(self.request, messages.ERROR, text):
+            return self._to(self.job_id)
+        if isinstance(error, HANDLED):
             raise error
-        return self._to(self.job_id)
+        refused = isinstance(error, ValidationError)
+        status = HTTPStatus.CONFLICT if refused else HTTPStatus.INTERNAL_SERVER_ERROR
+        return self.explain(Answer(status, "not_retriable", _("Not to be retried"), text), error)

@@ -31,6 +31,7 @@ REQUESTS = [
     ("delete", "post", 302),
     ("delete-selected", "get", 302),
     ("delete-selected", "post", 302),
+    ("retry", "get", 302),
     ("retry", "post", 302),
     ("api-list", "get", 200),
     ("api-job", "get", 200),
@@ -40,7 +41,7 @@ DELETES = {
     *(("delete", "get"), ("delete", "post"), ("api-job", "delete")),
     *(("delete-selected", "get"), ("delete-selected", "post")),
 }
-RETRIES = {("retry", "post")}
+RETRIES = {("retry", "get"), ("retry", "post")}
 every_request = pytest.mark.parametrize(("name", "method", "success"), REQUESTS)
 
 

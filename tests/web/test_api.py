@@ -47,7 +47,7 @@ class TestOneJob:
         response = staff.get(path(name))
         assert response.content == data
         assert response["Content-Type"] == "application/json"
-        assert response["Cache-Control"] == "no-store"
+        assert response["Cache-Control"] == "private, no-store"
         assert response["X-Content-Type-Options"] == "nosniff"
 
     def test_it_has_a_strong_etag_of_its_own_for_each_content(self, staff, kit, name):
@@ -64,7 +64,7 @@ class TestOneJob:
         response = staff.get(path(name), headers={"If-None-Match": header.format(tag=tag)})
         assert (response.status_code, response.content) == (304, b"")
         assert response["ETag"] == tag
-        assert response["Cache-Control"] == "no-store"
+        assert response["Cache-Control"] == "private, no-store"
 
     def test_a_changed_record_is_sent(self, staff, kit, name):
         put(kit, data=b"{}")

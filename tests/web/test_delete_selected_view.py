@@ -7,7 +7,9 @@ import logging
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
+from django_jobkit.exceptions import StatusUnavailable
 from tests.web.conftest import client_of, in_a_dict, put, user
 
 
@@ -164,3 +166,19 @@ def test_others_jobs_are_none(db, settings):
 def test_seeing_is_not_deleting(viewer, jobs):
     assert post(viewer, "job-1", confirm=True).status_code == 403
     assert "job-1" in left(jobs)
+
+
+def test_why_a_job_cannot_be_deleted_is_said_in_the_readers_language(staff, kit, monkeypatch):
+    put(kit, "good")
+
+    def get(job_id):
+        if job_id == "bad":
+            raise StatusUnavailable("no network")
+        return kit.store.read(job_id)[0]
+
+    monkeypatch.setattr(kit.store, "get", get)
+    url = reverse("jobkit:delete-selected")
+    with translation.override("ja"):
+        html = staff.post(url, {"job": ["good", "bad"]}).content.decode()
+    assert "ジョブ" in html
+    assert "The storage that holds the jobs" not in html

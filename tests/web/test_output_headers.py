@@ -244,3 +244,11 @@ class TestLargeFiles:
         made(kit, "b.txt", data=b"hello " * 1000)
         response = viewer.get(url("b.txt"), headers={"Accept-Encoding": "gzip"})
         assert gzip.decompress(body(response)) == b"hello " * 1000
+
+    def test_a_part_is_never_packed(self, viewer, kit, settings):
+        """Its bytes are counted unpacked, and joined to others."""
+        settings.MIDDLEWARE = ["django.middleware.gzip.GZipMiddleware", *settings.MIDDLEWARE]
+        made(kit, "b.txt", data=b"hello " * 1000)
+        response = viewer.get(url("b.txt"), headers={"Accept-Encoding": "gzip", "Range": "bytes=0-2999"})
+        assert (response.status_code, response["Content-Range"]) == (206, "bytes 0-2999/6000")
+        assert body(response) == b"hello " * 500

@@ -252,6 +252,13 @@ class TestFiles:
             with pytest.raises(FileNotFoundError):
                 read(kit, name)
 
+    @pytest.mark.parametrize("name", ["a.txt/b.txt", "x" * 300, "loop"])
+    def test_nor_is_one_there_that_no_disk_could_have(self, kit, disk, name):
+        (disk / "a.txt").write_bytes(b"")
+        (disk / "loop").symlink_to("loop")
+        with pytest.raises(FileNotFoundError):
+            read(kit, name)
+
     def test_a_directory_is_no_file(self, kit, disk):
         (disk / "charts").mkdir()
         with pytest.raises(FileNotFoundError):

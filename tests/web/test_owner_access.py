@@ -159,6 +159,15 @@ class TestOthersJobs:
 
 
 class TestYourOwnJobs:
+    @pytest.mark.parametrize("query", ["", "?prefix=secret-", "?prefix=none-", "?since=2026-08-01&until=2026-08-02"])
+    def test_that_they_were_not_all_looked_for_says_nothing_of_others(self, ann, query):
+        """Else one could count others' jobs, by asking for one second after the other."""
+        with by_owner(SEARCH_LIMIT=3):
+            kit = in_a_dict()
+            for number in range(4):
+                put(kit, f"secret-2026080{number + 1}-000000-0123456789ab", owner="bob")
+            assert shown(ann, query)["searched"] == {"limit": 3, "complete": False}
+
     @of_a_job
     def test_are_yours(self, ann, kit, name, method, success):
         put(kit, owner="ann")

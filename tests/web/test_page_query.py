@@ -34,6 +34,11 @@ def test_numbers_are_read_the_same_for_people_and_machines(query, expected, leni
     assert read_page(QueryDict(query), 20, 200, lenient=lenient) == expected
 
 
+def test_a_long_line_that_is_no_number_takes_no_long_time_to_refuse():
+    with pytest.raises(NotANumber):  # with a pattern that backtracks, an hour
+        read_page(QueryDict("page=" + "0" * 1_000_000 + "x"), 20, 200, lenient=False)
+
+
 @pytest.mark.parametrize("text", ["abc", "1e9", "1.5", "0x1", "1_000", "１", "٣", "--1", "1 2", "%00", "1%0A", "NaN"])
 def test_what_is_no_whole_number_counts_as_absent_for_people_and_is_refused_for_machines(text):
     assert read_page(QueryDict(f"page={text}&per_page=7"), 20, 200, lenient=True) == (1, 7)

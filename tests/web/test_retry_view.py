@@ -6,6 +6,7 @@ import logging
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
@@ -25,6 +26,8 @@ def retry(job_id, status, request):
     [result] = RESULT
     if isinstance(result, Exception):
         raise result
+    if callable(result):
+        return result()
     if isinstance(result, JobStatus):
         jobkits["default"].store.save(result.job_id, result)
         return result.job_id
@@ -175,6 +178,27 @@ class TestTrouble:
         put(site, state=State.FAILED)
         RESULT[:] = [QueueFull("no")]
         assert post(staff).status_code == 429
+        for error, status, text in (
+            (ValidationError("Too old to be retried."), 409, "Too old to be retried."),
+            (RuntimeError("secret"), 500, "It could not be retried. The site’s log says why."),
+        ):
+            RESULT[:] = [error]
+            response = post(staff)
+            assert response.status_code == status
+            assert text in response.content.decode()
+            assert "secret" not in response.content.decode()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_full_queue_is_said_to_be_full_also_where_requests_are_transactions(self, site, monkeypatch):
+        monkeypatch.setitem(connections["default"].settings_dict, "ATOMIC_REQUESTS", True)
+
+        def full(job_id):
+            raise QueueFull("no")
+
+        RESULT[:] = [lambda: site.enqueue(full)]
+        response = post(client_of(user("root", is_superuser=True, is_staff=True)), follow=True)
+        assert "The queue takes no more jobs just now." in shown(response)[0]
+        assert site.store.get(JOB_ID).retried_as == ""
 
     def test_a_new_job_whose_record_cannot_be_linked_is_shown_all_the_same(self, staff, site, caplog):
         RESULT[:] = ["not-recorded"]
@@ -187,8 +211,10 @@ class TestTrouble:
 
 
 class TestWhoMay:
-    def test_get_does_nothing(self, staff, site):
-        assert staff.get(reverse("jobkit:retry", args=[JOB_ID])).status_code == 405
+    def test_get_leads_to_the_jobs_page_and_does_nothing(self, staff, site):
+        """Where one is sent after having to log in, and what the page of an outage has one try again."""
+        response = staff.get(reverse("jobkit:retry", args=[JOB_ID]))
+        assert (response.status_code, response["Location"]) == (302, f"/jobs/{JOB_ID}/")
         assert not CALLS
 
     def test_the_permission_is_one_of_its_own(self, db, site):

@@ -62,6 +62,14 @@ def sender(token: str, scheme: str = "Bearer") -> Client:
     return Client(headers={"Authorization": f"{scheme} {token}"}, enforce_csrf_checks=True)
 
 
+@pytest.mark.parametrize("path", ["", "-/api/", "x/", "x/status/"])
+def test_a_token_that_is_none_is_refused_in_the_admin_too(db, kit, path):
+    """The admin turns a machine away before the token is looked at."""
+    response = sender("garbage").get(f"/admin/django_jobkit/job/{path}")
+    assert response.status_code == 401
+    assert "Bearer" in response["WWW-Authenticate"]
+
+
 class TestWhoIsLetIn:
     @every_request
     def test_each_account_may_do_what_stands_beside_it(self, kit, issuer, name, method, success):
