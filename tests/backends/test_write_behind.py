@@ -16,7 +16,7 @@ from tests.inprocess.helpers import eventually
 
 from . import site_tasks
 from .conftest import BACKEND, finished
-from .site_tasks import PATIENCE, add, hold, note, ran, released, started, summarize
+from .site_tasks import PATIENCE, add, hold, note, ran, released, started, summarize, until_told
 
 A_LONG_WHILE = 3600.0
 
@@ -388,7 +388,8 @@ def test_the_thread_ends_with_the_queue_and_gives_back_its_connections(prompt, k
 
 def test_where_no_thread_can_be_started_the_caller_writes_the_record(prompt, kit, monkeypatch, caplog):
     caplog.set_level(logging.WARNING)
-    keep_busy()
+    kit.submit(until_told)  # which needs no writer
+    assert started.wait(PATIENCE)
 
     class NoThread(threading.Thread):
         def start(self):
@@ -396,7 +397,6 @@ def test_where_no_thread_can_be_started_the_caller_writes_the_record(prompt, kit
 
     with monkeypatch.context() as patched:
         patched.setattr("django_jobkit.backends.write_behind.threading.Thread", NoThread)
-        patched.setattr(processwide.service_of(prompt).behind, "_thread", None)
         assert_job(note.enqueue("a").id, state=State.QUEUED)
     assert "backend 'default' records what it accepts by itself: can't start new thread" in caplog.text
     later = note.enqueue("b").id
