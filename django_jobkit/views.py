@@ -19,7 +19,7 @@ from .web.baseviews import HiddenJob, JSONView, PageView
 from .web.delete_selected_view import JobDeleteSelectedView
 from .web.display import member, title_of
 from .web.history_views import JobHistoryView, JobListAPIView
-from .web.job_page import RELOAD_SECONDS, error_text, other_fields, raw_record, timeline_of
+from .web.job_page import error_text, other_fields, raw_record, reload_seconds_of, timeline_of
 from .web.links import RELOAD
 from .web.live import etag_of
 from .web.openapi import OpenAPIView
@@ -54,7 +54,7 @@ class JobDetailView(PageView):
         status, file = self.read_job()
         retry_of = member(status, "retry_of") or ""
         retried_as = retries.retried_as(status)
-        reload_seconds = RELOAD_SECONDS.get(status.state)
+        reload_seconds = reload_seconds_of(status)
         reloads = reload_seconds is not None and request.GET.get(RELOAD) != "off"
         status_url = self.links.to("status", self.job_id)
         return self.page(
@@ -71,7 +71,6 @@ class JobDetailView(PageView):
             reload_url=self.links.list_query or "?",
             no_reload_url=f"{self.links.list_query or '?'}{'&' if self.links.list_query else ''}{RELOAD}=off",
             live_url=status_url if reloads else "",
-            etag=etag_of(file.data),
             queued_after=self.kit.settings.queued_warning,
             retry_of_url=self.links.to_job("detail", retry_of) if ids.is_valid(retry_of) else "",
             retried_as=retried_as,

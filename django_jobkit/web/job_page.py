@@ -11,8 +11,8 @@ from ..jobs import fields, retries, strictjson
 from ..jobs.status import State, Status
 from .display import BIDI_CONTROLS, cut, duration_text, member
 
-RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5, State.FAILED: 30}
-"""After how many seconds the page of a job in this state loads itself again; a failed one may be retried."""
+_RELOAD_SECONDS: Final[dict[str, int]] = {State.QUEUED: 5, State.RUNNING: 5}
+_RELOAD_SECONDS_OF_OTHERS: Final = 30
 
 _LONGEST_ERROR_LINES: Final = 8
 _LONGEST_ERROR: Final = 600
@@ -68,6 +68,14 @@ def timeline_of(status: Status, now: datetime) -> Timeline:
         ran=duration_text((finished - started).total_seconds()) if finished else "",
         running=duration_text((now - started).total_seconds()) if status.state == State.RUNNING else "",
     )
+
+
+def reload_seconds_of(status: Status) -> int | None:
+    """After how many seconds the page of the job loads itself again where there are no scripts; None for never.
+
+    A failed job may be retried, and one in a state that the kit doesn't know may go on: both are watched slowly.
+    """
+    return None if status.is_terminal else _RELOAD_SECONDS.get(status.state, _RELOAD_SECONDS_OF_OTHERS)
 
 
 def error_text(text: str) -> ErrorText:

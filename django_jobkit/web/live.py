@@ -38,11 +38,9 @@ def job_on_page(request: HttpRequest | None, job_id: str, alias: str, namespace:
     if request is None or not _may(kit, request):
         return {}
     problem = ""
-    etag = ""
     try:
         job_id = ids.sanitize(job_id)
-        status, file = kit.store.read_file(job_id)
-        etag = etag_of(file.data)
+        status = kit.store.get(job_id)
     except StatusUnavailable as error:
         status = kit.status_class(job_id=job_id, state="")
         problem = str(answer_to(error).title)
@@ -56,7 +54,6 @@ def job_on_page(request: HttpRequest | None, job_id: str, alias: str, namespace:
         "job_title": title_of(job_id, status),
         "error": error_text(status.error),
         "problem": problem,
-        "etag": etag,
         "queued_after": kit.settings.queued_warning,
         "detail_url": reverse(f"{namespace}:detail", args=[job_id]),
         "live_url": "" if status.is_terminal else reverse(f"{namespace}:status", args=[job_id]),

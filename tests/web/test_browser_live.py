@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import django
 import pytest
 from django.test import Client
 
-from django_jobkit.jobs import JobStatus, State
+import django_jobkit
+from django_jobkit.jobs import JobStatus, State, json_field
 from django_jobkit.kit import jobkits
 from django_jobkit.web.display import cut, visible
 from tests.components import require, require_program
@@ -24,6 +26,23 @@ pytestmark = [pytest.mark.component, pytest.mark.slow]
 ARTIFACTS = Path(__file__).parent.parent / "artifacts" / "web" / f"django-{django.VERSION[0]}.{django.VERSION[1]}"
 QUEUED = datetime(2026, 8, 31, 8, 0, tzinfo=UTC)
 BADGE = ".jobkit-job [data-jobkit=state]"
+
+# The script takes the time from the server's answers.
+AN_HOUR_LATER = """(() => {
+    const { parse } = Date;
+    Date.parse = (text) => parse(text) + (/GMT$/.test(text) ? 36e5 : 0);
+})()"""
+
+
+@dataclass(kw_only=True)
+class ComicStatus(JobStatus):
+    cover: str = json_field("", omit="never")
+    pages: float = json_field(0.0)
+    code: int = json_field(0)
+
+
+def retry(job_id, status, request):
+    """The hook of a site, for its button."""
 
 
 @pytest.fixture
@@ -48,9 +67,9 @@ def chromium() -> str:
 
 @pytest.fixture
 def cookies(transactional_db) -> dict[str, str]:
-    """Of somebody who may see and delete."""
+    """Of somebody who may see, delete and retry."""
     client = Client()
-    client.force_login(user("ann", "view_job", "delete_job", is_staff=True))
+    client.force_login(user("ann", "view_job", "delete_job", "retry_job", is_staff=True))
     return {name: morsel.value for name, morsel in client.cookies.items()}
 
 
@@ -161,12 +180,12 @@ def test_what_has_not_changed_is_asked_for_less_and_less(site, tab):
     page = tab(frozen=True)
     page.pass_time(2.6)
     [poll] = page.polls()
-    assert poll["status"] == 304  # the page came with the ETag
-    assert poll["etag"]
+    assert (poll["etag"], poll["status"]) == ("", 200)
     for _ in range(12):
         page.pass_time(5)
     settled = len(page.polls())
     assert 5 <= settled <= 14
+    assert {(poll["etag"] != "", poll["status"]) for poll in page.polls()[1:]} == {(True, 304)}
     page.pass_time(100)
     page.until("true")
     quiet(page)
@@ -186,9 +205,135 @@ def test_a_hidden_tab_asks_for_nothing(site, tab):
     quiet(page)
 
 
+@pytest.mark.parametrize("path", [f"/jobs/{JOB_ID}/", f"/order/{JOB_ID}/"])
+@pytest.mark.parametrize("doubt", ["lost", "waiting"])
+def test_time_passes_on_the_page_of_a_job_that_writes_nothing(site, tab, path, doubt):
+    now = datetime.now(UTC)
+    if doubt == "lost":
+        soon = now + timedelta(minutes=30)
+        save(site, state=State.RUNNING, started_at=now, lease_id="a", lease_expires_at=soon)
+    else:
+        save(site, state=State.QUEUED, queued_at=now)
+    page = tab(path, frozen=True)
+    assert not page.shown(f"[data-jobkit-when={doubt}]")
+    page.js(AN_HOUR_LATER)
+    page.pass_time(3)
+    page.until_shown(f"[data-jobkit-when={doubt}]")
+    if doubt == "lost" and "order" not in path:
+        page.until("document.querySelector('[data-jobkit=running]').textContent.startsWith('for 1 h')")
+        page.js(AN_HOUR_LATER)
+        page.pass_time(5)
+        page.until("document.querySelector('[data-jobkit=running]').textContent.startsWith('for 2 h')")
+    assert [poll["status"] for poll in page.polls()].count(200) == 1
+    quiet(page)
+
+
+def test_a_job_that_fails_is_shown_with_what_can_be_done_now(site, tab, settings):
+    settings.JOBKIT = {"default": {"RETRY": f"{__name__}.retry"}}
+    save(site, state=State.RUNNING)
+    page = tab(frozen=True)
+    page.js("window.marker = 1")
+    site.storage.write(f"jobs/{JOB_ID}/log.txt", b"no space left")
+    save(site, state=State.FAILED, error="OSError: disk full", outputs=["log.txt"])
+    page.pass_time(4)
+    page.until("window.marker === undefined")
+    page.until_shown(".jobkit-outputs a")
+    assert page.shown("form[action$='/retry/'] button")
+    assert page.text(BADGE) == "Failed"
+    page.js("window.marker = 2")
+    asked = len(page.polls())
+    page.pass_time(600)
+    assert page.js("window.marker") == 2  # once is enough
+    assert len(page.polls()) > asked
+    save(site, state=State.RUNNING, attempts=2)
+    page.pass_time(160)
+    page.until(f"document.querySelector('{BADGE}').textContent === 'Running'")
+    assert page.js("window.marker") == 2
+    quiet(page)
+
+
+def test_a_page_that_does_not_say_its_state_is_not_loaded_again_and_again(site, tab, settings, tmp_path):
+    own = Path(django_jobkit.__file__).parent / "templates/django_jobkit/job.html"
+    (tmp_path / "django_jobkit").mkdir()
+    text = own.read_text("utf-8").replace(' data-jobkit-state="{{ job.state|cut:40|visible }}"', "")
+    (tmp_path / "django_jobkit" / "job.html").write_text(text, "utf-8")
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path]}]
+    save(site, state=State.FAILED)
+    page = tab(frozen=True)
+    page.js("window.marker = 1")
+    assert page.js("document.querySelector('[data-jobkit-live]').dataset.jobkitState") is None
+    page.pass_time(100)
+    assert page.polls()
+    assert page.js("window.marker") == 1
+
+
+def test_a_job_in_a_state_that_the_kit_does_not_know_is_watched_slowly(site, tab):
+    save(site, state=State.RUNNING)
+    page = tab(frozen=True)
+    page.js("window.marker = 1")
+    save(site, state="paused")
+    page.pass_time(2.6)
+    page.until(f"document.querySelector('{BADGE}').textContent === 'paused'")
+    before = len(page.polls())
+    page.pass_time(10)
+    assert len(page.polls()) == before
+    page.pass_time(10)
+    assert len(page.polls()) == before + 1
+    assert page.js("window.marker") == 1
+    page = tab(frozen=True)  # as is that of somebody who comes now
+    page.pass_time(10)
+    assert page.polls() == []
+    page.pass_time(10)
+    assert len(page.polls()) == 1
+
+
+def test_a_server_that_wants_to_be_left_alone_for_years_is_asked_every_hour(site, tab):
+    save(site, state=State.RUNNING)
+    page = tab(frozen=True)
+    page.js(
+        """window.count = 0;
+        window.fetch = async () => {
+            window.count += 1;
+            return new Response("", { status: 503, headers: { "Retry-After": "99999999" } });
+        };
+        true"""
+    )
+    page.pass_time(3)
+    assert page.js("window.count") == 1
+    page.pass_time(3500)
+    assert page.js("window.count") == 1
+    page.pass_time(150)
+    assert page.js("window.count") == 2
+
+
+def test_fields_of_the_sites_own_are_written_as_the_server_writes_them(site, tab, settings):
+    settings.JOBKIT = {"default": {"STATUS_CLASS": f"{__name__}.ComicStatus"}}
+    site = jobkits["default"]
+    numbers = {"pages": 2.0, "code": 2**53 + 1}
+    status = ComicStatus(state=State.RUNNING, result={"a": [1, "é"]}, **numbers)
+    site.store.save(JOB_ID, status)
+    page = tab()
+    fields = "[...document.querySelectorAll('[data-jobkit-field]')].map((e) => [e.dataset.jobkitField, e.textContent])"
+    before = dict(page.js(fields))
+    assert before == {"cover": "", "pages": "2.0", "code": "9007199254740993", "result": '{"a":[1,"é"]}'}
+    status.progress_message = "Now"
+    site.store.save(JOB_ID, status)
+    page.until("document.querySelector('[data-jobkit=message]').textContent === 'Now'")
+    assert dict(page.js(fields)) == before
+    status.cover, status.pages, status.result = "<red>", 2.5, "done"
+    site.store.save(JOB_ID, status)
+    page.until("document.querySelector('[data-jobkit-field=cover]').textContent === '<red>'")
+    assert dict(page.js(fields)) == before | {"cover": "<red>", "pages": "2.5", "result": "done"}
+    status.cover = ""
+    site.store.save(JOB_ID, status)
+    page.until("document.querySelector('[data-jobkit-field=cover]').textContent === ''")
+    quiet(page)
+
+
 def test_a_failed_job_is_watched_slowly_since_it_may_be_retried(site, tab):
     save(site, state=State.RUNNING, attempts=1)
     page = tab(frozen=True)
+    page.js("document.querySelector('.jobkit-record summary').focus()")  # somebody reads it
     error = "\n".join(f"line {n} <script>" for n in range(30))
     save(site, state=State.FAILED, attempts=1, error=error)
     page.pass_time(2.6)
@@ -197,6 +342,8 @@ def test_a_failed_job_is_watched_slowly_since_it_may_be_retried(site, tab):
     assert page.text("details.jobkit-error summary") == "line 0 <script>"
     assert page.text("details.jobkit-error pre") == error
     assert not page.shown("pre.jobkit-error")
+    assert page.text("[data-jobkit=done]") == "It has finished. Load the page again"
+    assert page.shown("[data-jobkit=done] a")
     page.screenshot(ARTIFACTS / "live" / "failed.png")
     before = len(page.polls())
     page.pass_time(10)
@@ -207,6 +354,7 @@ def test_a_failed_job_is_watched_slowly_since_it_may_be_retried(site, tab):
     page.pass_time(40)
     page.until(f"document.querySelector('{BADGE}').textContent === 'Running'")
     assert not page.shown("#jobkit-error")
+    assert not page.shown("[data-jobkit=done]")
     quiet(page)
 
 
@@ -221,7 +369,7 @@ def test_an_outage_is_survived_and_said(site, tab, monkeypatch):
     page.pass_time(60)
     page.until_shown("[data-jobkit=stale]")
     assert page.text("[data-jobkit=stale]").startswith("The site doesn’t answer. What you see is as of ")
-    assert {poll["status"] for poll in page.polls()} == {304, 503}
+    assert {poll["status"] for poll in page.polls()} - {304} == {200, 503}
     page.screenshot(ARTIFACTS / "live" / "outage.png")
     record.rmdir()
     record.with_name("aside").rename(record)
@@ -342,7 +490,7 @@ def test_hostile_texts_stay_texts_when_they_arrive_live(site, tab):
             payload: payload,
         }
         site.storage.write(f"jobs/{JOB_ID}/status.json", json.dumps(document).encode())
-        page.pass_time(13)
+        page.pass_time(20)
         title = visible(cut(" ".join(payload.split()), 200)) or JOB_ID
         page.until(
             f"document.querySelector('[data-jobkit=message]').textContent === {json.dumps(visible(cut(payload, 200)))}"

@@ -240,16 +240,16 @@ class TestDetail:
         assert f'href="/jobs/{JOB_ID}/status/"' in html
 
     def test_the_record_is_shown_as_it_is_stored(self, staff, kit):
-        put(kit, data=b'{"job_id":"x","unknown":[1.50]}')
+        put(kit, data=b'{"job_id":"x","state":"succeeded","unknown":[1.50]}')
         record = get(staff, "detail", JOB_ID).partition("<pre tabindex")[2].partition(">")[2].partition("</pre>")[0]
-        assert unescape(record) == '{\n  "job_id": "x",\n  "unknown": [\n    1.50\n  ]\n}'
+        assert unescape(record) == '{\n  "job_id": "x",\n  "state": "succeeded",\n  "unknown": [\n    1.50\n  ]\n}'
 
     def test_a_minimal_record_is_shown_too(self, staff, kit):
         put(kit, data=b"{}")
         shown = seen(staff, "detail", JOB_ID)
         assert "Unknown" in shown
         assert shown[shown.index("Updated") + 1] == "–"
-        assert "Queued" not in shown
+        assert '<li data-jobkit-when="queued_at" hidden>' in get(staff, "detail", JOB_ID)
 
     @override_settings(JOBKIT={"default": {"STATUS_CLASS": f"{__name__}.ComicStatus"}})
     def test_the_sites_own_fields_and_unknown_members_are_shown(self, staff):
@@ -272,7 +272,7 @@ class TestDetail:
 
     @pytest.mark.parametrize(
         ("state", "seconds"),
-        [("queued", "5"), ("running", "5"), ("failed", "30"), ("succeeded", None), ("paused", None)],
+        [("queued", "5"), ("running", "5"), ("failed", "30"), ("paused", "30"), ("succeeded", None)],
     )
     def test_without_scripts_the_page_of_an_unfinished_job_loads_itself_again(self, staff, kit, state, seconds):
         put(kit, state=state)

@@ -2,7 +2,7 @@
 (() => {
 	"use strict";
 	const words = JSON.parse(document.querySelector("script[data-jobkit-texts]").dataset.jobkitTexts);
-	const FAST = 2e3, SLOW = 1e4, FAILED_FAST = 15e3, FAILED_SLOW = 12e4, TROUBLE = 6e4;
+	const FAST = 2e3, SLOW = 1e4, IDLE_FAST = 15e3, IDLE_SLOW = 12e4, TROUBLE = 6e4, LONGEST = 36e5;
 	const { hasOwn } = Object;
 
 	// As in display.py: control characters shown instead of obeyed.
@@ -45,8 +45,10 @@
 	function watch(root) {
 		const { jobkitLive: url, jobkitQueuedAfter: patience } = root.dataset;
 		const whole = hasOwn(root.dataset, "jobkitPage");
-		let { jobkitEtag: etag, jobkitState: state } = root.dataset;
-		let job, percent, failures = 0, seen = new Date(), delay = state === "failed" ? FAILED_FAST : FAST;
+		// No ETag at first: how long a job runs is to be told even if nothing in it changes.
+		let { jobkitState: state } = root.dataset, job, etag;
+		const pace = () => (["", "queued", "running"].includes(state || "") ? [FAST, SLOW] : [IDLE_FAST, IDLE_SLOW]);
+		let percent, failures = 0, seen = new Date(), [delay] = pace();
 		let timer, due, busy = false, over = false;
 
 		const each = (selector, act) => (whole ? document : root).querySelectorAll(selector).forEach((element) => {
@@ -107,8 +109,10 @@
 			put("ran", started && finished ? duration(words.after, finished - started) : "");
 			put("running", running && started ? duration(words.runningFor, now - started) : "");
 			each("[data-jobkit-field]", (element) => {
-				const name = element.dataset.jobkitField;
-				if (hasOwn(job, name)) element.textContent = cut(text(name) || JSON.stringify(job[name]), 2e3);
+				const name = element.dataset.jobkitField, value = job[name];
+				// What the server wrote as 2.0 is 2 here.
+				if (!hasOwn(job, name) || Number(element.textContent || NaN) === value) return;
+				element.textContent = cut(typeof value === "string" ? value : JSON.stringify(value), 2e3);
 			});
 
 			const there = {
@@ -131,14 +135,12 @@
 			put("stale", text);
 		}
 
-		function end() {
-			stop("");
-			if (!whole) return;
+		function turn(ended) {
 			const { activeElement, body } = document;
 			// A page that is being read or operated isn't taken away.
-			if (activeElement !== body || String(getSelection()) || root.querySelector("details[open]")) {
-				named("done", (element) => { element.hidden = false; });
-			} else setTimeout(() => location.reload(), 1000);
+			const read = activeElement !== body || String(getSelection()) || root.querySelector("details[open]");
+			named("done", (element) => { element.hidden = !ended || !read; });
+			if (ended && !read) setTimeout(() => location.reload(), 1000);
 		}
 
 		async function poll() {
@@ -152,18 +154,20 @@
 				const { status, type, headers } = response;
 				if (type === "opaqueredirect" || status === 401 || status === 403) return stop(words.closed);
 				if (status === 404) return stop(words.gone);
-				wait = headers.get("Retry-After") * 1000 || 0;
-				const fresh = status !== 304;
+				wait = Math.min(headers.get("Retry-After") * 1000 || 0, LONGEST);
+				const fresh = status !== 304, before = state;
 				if (fresh) {
 					const read = status === 200 && await response.json();
 					if (typeof read.state !== "string") throw new Error(status);
 					[job, etag] = [read, headers.get("ETag")];
 				}
-				if (job) show(Date.parse(headers.get("Date")) || Date.now());
+				show(Date.parse(headers.get("Date")) || Date.now());
 				[failures, seen] = [0, new Date()];
 				put("stale", "");
-				if (state === "succeeded") return end();
-				const [fast, slow] = state === "failed" ? [FAILED_FAST, FAILED_SLOW] : [FAST, SLOW];
+				const done = state === "succeeded", [fast, slow] = pace();
+				// A page that doesn't say its state would be loaded for a failed job again and again.
+				if (whole && state !== before) turn(done || (before && state === "failed"));
+				if (done) return stop("");
 				delay = fresh ? fast : Math.min(delay * 1.5, slow);
 			} catch {
 				if (++failures > 1) put("stale", fill(words.stale, { time: clock(seen) }));
