@@ -8,6 +8,7 @@ record, which each retry changes: two clicks on one button bring the same, and t
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -119,22 +120,18 @@ def settle(store: Store[S], job_id: str, held: Claim[S], new_id: str) -> None:
     Raises as `StatusStore.read` and `StatusStore.save`.
     """
 
-    def decide(previous: Previous[S]) -> S | None:
-        if previous.status is None:
-            _require_readable(previous)
-            return None
-        next_ = previous.status.clone()
+    def note(next_: S) -> bool:
         was_there = _drop(next_, held)
         if new_id == job_id:
             next_.extra[RETRY_CLAIM] = {"id": held.claim_id}
-            return next_ if was_there else None
+            return was_there
         if _has_field(next_):
             vars(next_)[RETRIED_AS] = new_id
         else:
             next_.extra[RETRIED_AS] = new_id
-        return next_
+        return True
 
-    _swap(store, job_id, decide, known=None if new_id == job_id else held.saved)
+    _change(store, job_id, note, known=None if new_id == job_id else held.saved)
 
 
 def release(store: Store[S], job_id: str, held: Claim[S]) -> None:
@@ -143,30 +140,30 @@ def release(store: Store[S], job_id: str, held: Claim[S]) -> None:
     Raises as `StatusStore.read` and `StatusStore.save`.
     """
 
+    def take_back(next_: S) -> bool:
+        was_there = _drop(next_, held)
+        if was_there and held.spent:
+            next_.extra[RETRY_CLAIM] = {"id": held.spent}
+        return was_there
+
+    _change(store, job_id, take_back)
+
+
+def _change(store: Store[S], job_id: str, change: Callable[[S], bool], *, known: Saved[S] | None = None) -> None:
+    """Save what ``change`` makes of the record, if there is one and it says that there is something to save."""
+
     def decide(previous: Previous[S]) -> S | None:
         if previous.status is None:
-            _require_readable(previous)
+            if previous.error is not None:
+                raise previous.error
             return None
         next_ = previous.status.clone()
-        if not _drop(next_, held):
-            return None
-        if held.spent:
-            next_.extra[RETRY_CLAIM] = {"id": held.spent}
-        return next_
+        return next_ if change(next_) else None
 
-    _swap(store, job_id, decide)
-
-
-def _swap(store: Store[S], job_id: str, decide: Any, *, known: Saved[S] | None = None) -> None:
     try:
         swap(store, job_id, decide, known=known)
     except NotSaved as error:
         raise error.cause from None
-
-
-def _require_readable(previous: Previous[S]) -> None:
-    if previous.error is not None:
-        raise previous.error
 
 
 def _drop(status: Status, held: Claim[Any]) -> bool:

@@ -5,6 +5,7 @@ This is the one place that asks the access object.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ class HiddenJob(StatusNotFound):
     """The job exists, and whoever asks is not to know: answered as any ID without a job."""
 
 
-class KitView(View):
+class KitView(View, ABC):
     """What all views have in common. Subclasses say what an error looks like.
 
     URLs pass ``kit`` (the alias, ``default`` if they don't) and, where they are about one job, ``job_id``.
@@ -174,13 +175,13 @@ class KitView(View):
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def challenge(self) -> HttpResponseBase:
         """The answer to somebody unknown, who would have to log in first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, answer: Answer, error: Exception) -> HttpResponseBase:
         """The answer to what went wrong."""
-        raise NotImplementedError
 
 
 @method_decorator(csrf_protect, name="dispatch")

@@ -52,10 +52,6 @@ class StorageContract:
     """Whether readers are promised old bytes or new ones, and nothing else; without it nobody can count, too."""
 
     @pytest.fixture
-    def storage(self) -> JobStorage:
-        raise NotImplementedError
-
-    @pytest.fixture
     def reopen(self) -> Callable[[], JobStorage] | None:
         return None
 

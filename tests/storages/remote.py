@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -87,7 +88,7 @@ class Emulator:
         return functools.partial(self.provider, self.url, self.bucket)
 
 
-class RemoteStorageTests:
+class RemoteStorageTests(ABC):
     refusals: ClassVar[dict[str, tuple[str, str]]]
 
     @pytest.fixture(autouse=True)
@@ -163,9 +164,9 @@ class RemoteStorageTests:
         assert [first, *names] == [f"job-{number:04}" for number in range(2500)]
         assert proxy.kinds() == ["list"] * 3
 
+    @abstractmethod
     def listing(self, count: int) -> Callable[[Any], tuple[str, str]]:
         """The service's answers to listings of a prefix with so many pseudo-directories, 1,000 at a time."""
-        raise NotImplementedError
 
     # Faults: once
 
